@@ -1,0 +1,111 @@
+"""The Python API: what the command line does, as functions; results as Polars tables."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from paceline.errors import RecordError, StudyError, nearest
+from paceline.execute.session import execute, open_session
+from paceline.gallery import gallery
+from paceline.plan.expand import expand
+from paceline.record.layout import StudyFolder, studies
+from paceline.record.reader import read_packs, read_rows, read_study
+from paceline.report.results import join_rows, run_table, setting_table
+from paceline.spec import Study
+from paceline.spec.document import Document
+from paceline.spec.study import from_document
+from paceline.spec.study import load as load_file
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a study has recorded so far."""
+
+    study: Study
+    runs: pl.DataFrame  # a line a run: case, axes, seed, status, last values
+    rows: pl.DataFrame  # every recorded row, with case, axes and seed
+    table: pl.DataFrame  # a line a setting: mean over seeds, best first
+
+    def __repr__(self) -> str:
+        return f"Results of {self.study.name}: {self.runs.height} runs, {self.rows.height} rows\n{self.table}"
+
+
+def load(
+    study: PathLike | Mapping[str, Any],
+    *,
+    sets: list[str] | None = None,
+    seeds: int | None = None,
+    scale: str | None = None,
+) -> Study:
+    """A study from a file, from the gallery by name, or from a mapping as a study file would hold it."""
+    if isinstance(study, Mapping):
+        if sets or seeds or scale:
+            raise StudyError("sets, seeds and scale go with a file or a gallery name; change the mapping instead.")
+        return from_document(Document("<mapping>", dict(study)), Path.cwd())
+    return load_file(find(study), sets=sets, seeds=seeds, scale=scale)
+
+
+def find(study: PathLike) -> Path:
+    """The file that STUDY means: itself, or the gallery's of that name."""
+    path, shelf = Path(study), gallery()
+    if path.is_file() or path.suffix in (".yaml", ".yml"):
+        return path
+    if str(study) in shelf:
+        return shelf[str(study)]
+    raise StudyError(f"no study file and no gallery study '{study}'. {nearest(str(study), shelf)}")
+
+
+def run(
+    study: Study | PathLike | Mapping[str, Any],
+    *,
+    out: PathLike = "runs",
+    jobs: int | None = None,
+    data: PathLike | None = None,
+    retry_failed: bool = False,
+) -> Results:
+    """Trains what is missing of a study and gives all its results; RecordError or DataError if it cannot."""
+    study = study if isinstance(study, Study) else load(study)
+    session = open_session(study, Path(out), jobs=jobs)
+    for event in execute(session, data=Path(data) if data else None, retry_failed=retry_failed):
+        if event.kind == "refused":
+            raise RecordError(event.reason)
+    return results(study, out=out)
+
+
+def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:
+    """What is recorded of a study, by its name, its file, or its record folder."""
+    folder = record_of(study, Path(out))
+    stored = read_study(folder)
+    packs = read_packs(folder)
+    trials = expand(stored, own_parts=False)
+    rows = read_rows(packs)
+    runs = run_table(trials, packs, rows)
+    return Results(stored, runs, join_rows(trials, rows), setting_table(stored, runs))
+
+
+def record_of(study: Study | PathLike, out: Path) -> StudyFolder:
+    if isinstance(study, Study):
+        name = study.name
+    elif (Path(study) / "study.json").is_file():
+        return StudyFolder(Path(study))
+    elif (out / str(study) / "study.json").is_file():
+        name = str(study)
+    else:
+        known = [known.path.name for known in studies(out)]
+        try:
+            name = load(study).name
+        except StudyError:
+            if Path(study).suffix in (".yaml", ".yml"):
+                raise
+            shown = nearest(str(study), known) if known else "Nothing is recorded there yet."
+            raise RecordError(f"no records of '{study}' under {out}. {shown}") from None
+    folder = StudyFolder.of(out, name)
+    if not folder.study.is_file():
+        raise RecordError(f"no records of '{name}' under {out}. Run `paceline run {name}` first, or say --out.")
+    return folder

@@ -1,0 +1,253 @@
+"""The command line: thin verbs over the API. Everything heavy is imported inside the verb that needs it."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="paceline",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Declare a training study, train it for real, get an answer with its evidence.",
+)
+data_app = typer.Typer(no_args_is_help=True, help="Data sets: what there is, fetch it, check it.")
+app.add_typer(data_app, name="data")
+
+
+class Format(StrEnum):
+    text = "text"
+    json = "json"
+    csv = "csv"
+    md = "md"
+    latex = "latex"
+
+
+class Target(StrEnum):
+    csv = "csv"
+    parquet = "parquet"
+    tensorboard = "tensorboard"
+
+
+StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="A gallery name or a study file.")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the records are.")]
+Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the data sets are.")]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the study.")]
+Seeds = Annotated[int | None, typer.Option("--seeds", metavar="N", help="Seeds for every setting.")]
+Scale = Annotated[str | None, typer.Option("--scale", metavar="NAME", help="A size that the study defines.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes side by side.")]
+
+OUT = Path("runs")
+
+
+def main() -> None:
+    """Runs a verb. Exit code 0: all well; 1: some runs failed; 2: the user's mistake; 130: interrupted."""
+    from paceline.errors import PacelineError
+
+    try:
+        app()
+    except PacelineError as error:
+        _console(stderr=True).print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)
+
+
+def _console(stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    return Console(stderr=stderr)
+
+
+@app.command("list")
+def list_studies(out: Out = OUT) -> None:
+    """The studies that ship with Paceline."""
+    import polars as pl
+
+    from paceline.api import load
+    from paceline.gallery import gallery
+    from paceline.record.layout import StudyFolder
+
+    studies = [load(path) for path in gallery().values()]
+    recorded = [
+        str(StudyFolder.of(out, s.name).path) if StudyFolder.of(out, s.name).study.exists() else "" for s in studies
+    ]
+    _print(
+        pl.DataFrame(
+            {"study": [s.name for s in studies], "question": [s.question for s in studies], "recorded": recorded}
+        )
+    )
+
+
+@app.command()
+def check(study: StudyArgument, sets: Sets = None, seeds: Seeds = None, scale: Scale = None, out: Out = OUT) -> None:
+    """Read a study and say what it asks for; nothing trains."""
+    from paceline.api import load
+    from paceline.plan.expand import expand
+    from paceline.report.results import axis_names
+
+    loaded = load(study, sets=sets, seeds=seeds, scale=scale)
+    trials = expand(loaded)
+    unique = len({trial.id for trial in trials})
+    cases = f"{len(loaded.cases)} cases, " if loaded.cases else ""
+    axes = ", ".join(axis_names(trials)) or "none"
+    print(f"{loaded.name}: ok. {cases}axes: {axes}; {loaded.repeat} seeds; {unique} runs.")
+
+
+@app.command()
+def plan(
+    study: StudyArgument,
+    sets: Sets = None,
+    seeds: Seeds = None,
+    scale: Scale = None,
+    jobs: Jobs = None,
+    out: Out = OUT,
+) -> None:
+    """Say what `run` would do: runs, packs, minutes, memory, disk. Nothing trains."""
+    from paceline.api import load
+    from paceline.execute.session import open_session
+    from paceline.report.planned import planned
+
+    session = open_session(load(study, sets=sets, seeds=seeds, scale=scale), out, jobs=jobs)
+    for line in planned(session):
+        print(line)
+
+
+@app.command()
+def run(
+    study: StudyArgument,
+    sets: Sets = None,
+    seeds: Seeds = None,
+    scale: Scale = None,
+    jobs: Jobs = None,
+    out: Out = OUT,
+    data: Data = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed runs again.")] = False,
+    redo_stale: Annotated[bool, typer.Option("--redo-stale", help="Train runs again whose own parts changed.")] = False,
+) -> None:
+    """Train what is missing of a study. The same command continues a study that was broken off."""
+    from paceline.api import load, results
+    from paceline.errors import RecordError
+    from paceline.execute.session import execute, open_session, set_stale_aside
+    from paceline.report.planned import begin
+    from paceline.report.terminal import show
+
+    console = _console()
+    loaded = load(study, sets=sets, seeds=seeds, scale=scale)
+    session = open_session(loaded, out, jobs=jobs)
+    if redo_stale and session.stale:
+        set_stale_aside(session)
+        session = open_session(loaded, out, jobs=jobs)
+    lines, tally = begin(session, retry_failed)
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    refused = show(execute(session, data=data, retry_failed=retry_failed), tally, console)
+    if refused:
+        raise RecordError(refused.reason)
+    _print(results(loaded, out=out).table, loaded.question)
+    _end(open_session(loaded, out, jobs=jobs), study, out)
+
+
+def _end(session: Any, study: str, out: Path) -> None:
+    """The last line and the exit code."""
+    standing = session.standing()
+    failed, total = standing.get("failed", 0), len(session.ids)
+    ended = standing.get("done", 0) + standing.get("diverged", 0)
+    where = session.folder.path
+    print(f"{ended} of {total} done. Records: {where}")
+    if failed:
+        first = next(state for state in session.runs.values() if state.status == "failed")
+        print(f"{failed} failed, the first with: {first.details.get('reason')}")
+        print(f"Its traceback is in {first.pack.status}; --retry-failed tries again.")
+    if ended + failed < total:
+        print("The same command continues.")
+        raise typer.Exit(130)
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(study: Annotated[str | None, typer.Argument(metavar="[STUDY]")] = None, out: Out = OUT) -> None:
+    """How recorded studies stand: done, running, failed, interrupted."""
+    from paceline.report.planned import standing
+
+    table = standing(out, study)
+    if table.height:
+        _print(table)
+    else:
+        print(f"Nothing is recorded under {out} yet.")
+
+
+@app.command()
+def table(
+    study: StudyArgument, form: Annotated[Format, typer.Option("--format")] = Format.text, out: Out = OUT
+) -> None:
+    """The results so far: a line a setting, the mean over its seeds, best first."""
+    from paceline.api import results
+    from paceline.report.formats import render
+
+    found = results(study, out=out)
+    print(render(found.table, str(form), found.study.question if form == Format.text else ""))
+
+
+@app.command()
+def export(
+    study: StudyArgument,
+    to: Annotated[Target, typer.Option("--to")],
+    file: Annotated[Path, typer.Option("--file", metavar="F", help="A file; a folder for tensorboard.")],
+    out: Out = OUT,
+) -> None:
+    """Write every recorded row, with case, axes and seed, for other tools."""
+    from paceline.api import results
+    from paceline.report.export import export as write
+
+    print(write(results(study, out=out).rows, str(to), file))
+
+
+@data_app.command("list")
+def data_list(data: Data = None, out: Out = OUT) -> None:
+    """The data sets Paceline knows, and which are here."""
+    import polars as pl
+
+    from paceline.data.describe import describe
+    from paceline.data.locate import Files
+
+    rows = [{**row, "shape": " x ".join(map(str, row["shape"]))} for row in describe(Files.search(data))]
+    _print(pl.DataFrame(rows))
+
+
+@data_app.command("get")
+def data_get(name: str, data: Data = None, out: Out = OUT) -> None:
+    """Fetch a data set, checked by SHA-256; goes on where a broken download stopped."""
+    from paceline.data.fetch import get
+    from paceline.data.locate import Files
+    from paceline.report.fetching import Fetching
+
+    with Fetching(_console()) as fetching:
+        get(name, Files.search(data, must_exist=False).home(name), report=fetching.report)
+
+
+@data_app.command("check")
+def data_check(name: str, data: Data = None, out: Out = OUT) -> None:
+    """Read a data set as training would: checksum, counts, class balance."""
+    import polars as pl
+
+    from paceline.data.check import check as check_set
+    from paceline.data.locate import Files
+
+    rows = [{**row, "shape": " x ".join(map(str, row["shape"]))} for row in check_set(name, Files.search(data))]
+    _print(pl.DataFrame(rows))
+
+
+def _print(table: Any, title: str = "") -> None:
+    from paceline.report.formats import render
+
+    print(render(table, "text", title))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Every set in the catalogue, and whether it is here. Free of torch."""
+
+from typing import Any
+
+from paceline.data.catalogue import ENTRIES, Entry
+from paceline.data.locate import Files, seek_inside
+
+
+def describe(files: Files) -> list[dict[str, Any]]:
+    """One row a set; files are looked for, not read: `check` reads them."""
+    return [_row(known, files) for known in ENTRIES.values()]
+
+
+def _row(known: Entry, files: Files) -> dict[str, Any]:
+    state, where = _state(known, files)
+    return {
+        "set": known.name,
+        "about": known.about,
+        "examples": known.examples,
+        "shape": known.shape,
+        "classes": known.classes,
+        "state": state,
+        "where": where,
+        "source": known.source,
+    }
+
+
+def _state(known: Entry, files: Files) -> tuple[str, str]:
+    """('made' | 'present' | 'missing' | 'incomplete', where it lies or the command that gets it)."""
+    if not known.files:
+        return "made", "on the spot"
+    inside, names = known.inside, [file.name for file in known.files]
+    found = [seek_inside(inside, n) if inside else files.seek(known.name, n) for n in names]
+    here = [path for path in found if path]
+    if len(here) == len(found):
+        return "present", str(here[0].parent)
+    remedy = f"pip install {inside.install}" if inside else files.remedy(known.name)
+    return ("incomplete" if here else "missing"), remedy

@@ -1,0 +1,82 @@
+"""Where data files may lie on this machine, and where new ones go. Free of torch."""
+
+import importlib.util
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from paceline.data.catalogue import Packaged
+from paceline.errors import DataError
+
+
+@dataclass(frozen=True)
+class Files:
+    """The folders searched, in order; each holds one folder a set. `writes_to` is where `get` writes."""
+
+    roots: tuple[Path, ...]
+    writes_to: Path
+
+    @classmethod
+    def search(cls, data: Path | None = None, *, must_exist: bool = True) -> "Files":
+        """`data` if given, else $PACELINE_DATA if set; then the user's cache.
+
+        New files go to `data` if given, else to the cache: $PACELINE_DATA is often shared and read-only.
+        """
+        cache, variable = cache_folder(), os.environ.get("PACELINE_DATA")
+        first = data or (Path(variable) if variable else None)
+        if first and must_exist and not first.is_dir():
+            asked = "--data" if data else "$PACELINE_DATA"
+            raise DataError(f"{asked} is {first}, which is no folder. Create it, or name the one with the data.")
+        roots = (first.absolute(), cache) if first else (cache,)
+        return cls(roots, data.absolute() if data else cache)
+
+    def home(self, name: str) -> Path:
+        """The folder that `paceline data get` fills for this set."""
+        return self.writes_to / name
+
+    def remedy(self, name: str) -> str:
+        """The command that gets this set to where it will be found."""
+        chosen = "" if self.writes_to == cache_folder() else f" --data {shlex.quote(str(self.writes_to))}"
+        return f"paceline data get {name}{chosen}"
+
+    def seek(self, name: str, file: str) -> Path | None:
+        return next((p for root in self.roots if (p := root / name / file).is_file()), None)
+
+    def find(self, name: str, file: str) -> Path:
+        """The file of a set, or a DataError that says where it was sought and how to get it."""
+        if path := self.seek(name, file):
+            return path
+        sought = "".join(f"\n  {root / name}" for root in self.roots)
+        raise DataError(
+            f"Data set '{name}' lacks the file {file}. Looked in:{sought}\n"
+            f"Run `{self.remedy(name)}`, or put the file at {self.home(name) / file}"
+        )
+
+
+def cache_folder() -> Path:
+    """The user's cache by the custom of the system; $XDG_CACHE_HOME wins on all but Windows."""
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif chosen := os.environ.get("XDG_CACHE_HOME"):
+        base = Path(chosen)
+    else:
+        base = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return base / "paceline" / "data"
+
+
+def seek_inside(package: Packaged, file: str) -> Path | None:
+    """A data file of an installed package, found without importing the package."""
+    spec = importlib.util.find_spec(package.module)
+    folders = (spec.submodule_search_locations or []) if spec else []
+    return next((p for f in folders if (p := Path(f) / package.folder / file).is_file()), None)
+
+
+def find_inside(package: Packaged, file: str) -> Path:
+    if path := seek_inside(package, file):
+        return path
+    raise DataError(
+        f"The installed package {package.install} lacks {package.folder}/{file}. "
+        f"Run `pip install --force-reinstall {package.install}`."
+    )

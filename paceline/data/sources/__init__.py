@@ -1,0 +1,1 @@
+"""Where examples come from, one source a file: `name(files, **arguments) -> Dataset`."""

@@ -1,0 +1,45 @@
+"""What can go wrong, as one tree.
+
+    PacelineError            anything Paceline says no to; the CLI prints it without a traceback
+    ├── StudyError           the study file or a --set value is wrong
+    ├── DataError            a data set is missing, truncated or not the one expected
+    ├── RecordError          a record folder cannot be read or written
+    └── DeviceError          the machine lacks what the run asks for
+
+All of them are things the user can mend: the CLI exits with code 2.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class PacelineError(Exception):
+    exit_code = 2
+
+
+class StudyError(PacelineError):
+    """A study that says something impossible; `str()` gives file, line, key and what is allowed."""
+
+    def __init__(self, message: str, *, key: str = "", where: str = "") -> None:
+        self.message, self.key, self.where = message, key, where
+        super().__init__(": ".join(part for part in (where, key, message) if part))
+
+
+class DataError(PacelineError):
+    pass
+
+
+class RecordError(PacelineError):
+    pass
+
+
+class DeviceError(PacelineError):
+    pass
+
+
+def nearest(name: str, allowed: Iterable[str]) -> str:
+    """What an error says after an unknown name: the nearest valid one, then all of them."""
+    names = sorted(str(a) for a in allowed)
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    hint = f"Did you mean '{close[0]}'? " if close else ""
+    return f"{hint}Allowed: {', '.join(names)}."

@@ -1,0 +1,21 @@
+"""What a worker tells while it trains. Plain values, so that an event can cross a pipe as one line of JSON."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Event:
+    """kind: began, progress, ended (a run), skipped (a pack that somebody else trains), or refused (the study)."""
+
+    kind: str
+    pack: str = ""
+    run: str = ""
+    step: int = 0
+    total: int = 0
+    status: str = ""
+    reason: str = ""
+    row: dict[str, Any] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,35 @@
+"""What every worker of one `run` is told, whatever process it lives in."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Job:
+    study: Path  # the study's record folder
+    folder: Path  # where own parts lie
+    data: Path | None  # --data
+    threads: int
+    timing: str  # exclusive or shared
+    wanted: frozenset[str]  # runs to train; a kept pack may hold others
+
+    def dumps(self) -> str:
+        plain = asdict(self)
+        return json.dumps({**plain, "wanted": sorted(self.wanted)}, default=str)
+
+    @classmethod
+    def loads(cls, text: str) -> "Job":
+        plain: dict[str, Any] = json.loads(text)
+        data = Path(plain["data"]) if plain["data"] else None
+        wanted = frozenset(plain["wanted"])
+        return cls(
+            **{
+                **plain,
+                "study": Path(plain["study"]),
+                "folder": Path(plain["folder"]),
+                "data": data,
+                "wanted": wanted,
+            }
+        )

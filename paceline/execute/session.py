@@ -1,0 +1,147 @@
+"""One `run` of a study: what is done already, what is missing, and the packs that will train it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from paceline.errors import StudyError
+from paceline.execute.events import Event
+from paceline.execute.job import Job
+from paceline.plan.cost import Cost, cost
+from paceline.plan.expand import Trial, expand
+from paceline.plan.packs import Pack, pack
+from paceline.record.layout import FORMAT, StudyFolder, read_json, write_json
+from paceline.record.machine import usable_cores
+from paceline.record.reader import PackState, RunState, read_packs, states
+from paceline.spec import Study, plain
+from paceline.spec.signature import source_hash
+
+
+@dataclass(frozen=True)
+class Session:
+    study: Study
+    folder: StudyFolder
+    trials: list[Trial]
+    packs: list[PackState]
+    runs: dict[str, RunState]  # by id, those of this study that have been planned before
+    stale: frozenset[str]  # finished, but by sources that have changed since
+    jobs: int
+    costs: dict[str, Cost | None] = field(repr=False)
+
+    @property
+    def ids(self) -> set[str]:
+        return {trial.id for trial in self.trials}
+
+    def standing(self) -> dict[str, int]:
+        """How many runs of the study stand how."""
+        counts: dict[str, int] = {}
+        for run in self.ids:
+            status = self.runs[run].status if run in self.runs else "queued"
+            counts[status] = counts.get(status, 0) + 1
+        return counts
+
+    def missing(self, retry_failed: bool = False) -> set[str]:
+        """Runs to train now. A failed one is tried again only when asked; a finished one never."""
+        over = {
+            run for run, state in self.runs.items() if state.ended or (state.status == "failed" and not retry_failed)
+        }
+        return self.ids - over
+
+    def new_packs(self, missing: set[str]) -> list[Pack]:
+        """Packs for what no pack holds yet."""
+        held = {state.run for known in self.packs for state in known.runs}
+        fresh = [trial for trial in self.trials if trial.id in missing and trial.id not in held]
+        return pack(fresh, self.costs, jobs=self.jobs, alone=self.study.measure == "time")
+
+    def kept_packs(self, missing: set[str]) -> list[str]:
+        """Packs that an earlier `run` began; their members stay together."""
+        return [known.folder.id for known in self.packs if any(state.run in missing for state in known.runs)]
+
+
+def open_session(study: Study, out: Path, *, jobs: int | None = None) -> Session:
+    if study.measure == "time" and jobs and jobs > 1:
+        raise StudyError("a study of time runs one run at a time; leave --jobs out.", key="measure", where=study.name)
+    folder = StudyFolder.of(out, study.name)
+    trials = expand(study)
+    packs = read_packs(folder)
+    ids = {trial.id for trial in trials}
+    runs = {run: state for run, state in states(packs).items() if run in ids}
+    count = jobs or 1
+    cores = max(1, usable_cores() // count)
+    costs: dict[str, Cost | None] = {}
+    seen: dict[int, Cost | None] = {}
+    for trial in trials:  # seeds of one setting cost the same
+        costs[trial.id] = seen[id(trial.axes)] if id(trial.axes) in seen else cost(trial.run, cores)
+        seen[id(trial.axes)] = costs[trial.id]
+    return Session(study, folder, trials, packs, runs, _stale(study, trials, runs), count, costs)
+
+
+def _stale(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> frozenset[str]:
+    """Finished runs whose own parts have another source now than when they were trained."""
+    now: dict[str, str | None] = {}
+    stale = set()
+    for trial in trials:
+        own = [
+            p
+            for p in (getattr(trial.run, kind) for kind in ("data", "model", "loss", "optimizer", "schedule"))
+            if p.own
+        ]
+        if not own or trial.id not in runs or not runs[trial.id].ended:
+            continue
+        machine = runs[trial.id].pack.machine
+        before = read_json(machine)["sources"] if machine.exists() else {}
+        for part in own:
+            if part.path not in now:
+                now[part.path] = source_hash(part, study.folder)
+            if now[part.path] and before.get(part.name) not in (None, now[part.path]):
+                stale.add(trial.id)
+    return frozenset(stale)
+
+
+def set_stale_aside(session: Session) -> None:
+    """Moves the packs of stale runs away, so that they are trained again by the sources of today."""
+    for known in session.packs:
+        if any(state.run in session.stale for state in known.runs):
+            session.folder.set_aside(known.folder)
+
+
+def execute(session: Session, *, data: Path | None = None, retry_failed: bool = False) -> Iterator[Event]:
+    """Trains what is missing, and says how it goes."""
+    missing = session.missing(retry_failed)
+    write_study(session)
+    fresh = session.new_packs(missing)
+    for new in fresh:
+        write_pack(session, new)
+    packs = [*session.kept_packs(missing), *(new.id for new in fresh)]
+    if not packs:
+        return
+    job = Job(
+        study=session.folder.path.absolute(),
+        folder=session.study.folder,
+        data=data.absolute() if data else None,
+        threads=max(1, usable_cores() // session.jobs),
+        timing="exclusive" if session.jobs == 1 else "shared",
+        wanted=frozenset(missing),
+    )
+    if session.jobs == 1:
+        from paceline.execute.inline import inline
+
+        yield from inline(packs, job)
+    else:
+        from paceline.execute.local import local
+
+        yield from local(packs, job, session.jobs)
+
+
+def write_study(session: Session) -> None:
+    study = session.study
+    said = study.model_dump(mode="json", exclude_defaults=True)
+    write_json(session.folder.study, {"format": FORMAT, "folder": str(study.folder), "study": said})
+
+
+def write_pack(session: Session, new: Pack) -> None:
+    runs = [{"run": trial.id, "config": plain(trial.run)} for trial in new.trials]
+    write_json(
+        session.folder.pack(new.id).pack,
+        {"format": FORMAT, "pack": new.id, "study": session.study.name, "runs": runs},
+    )

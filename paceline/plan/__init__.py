@@ -1,0 +1,1 @@
+"""Study -> runs -> packs, and what they will cost."""

@@ -1,0 +1,138 @@
+"""What a run costs, from its shape alone: floating-point operations, memory and rows. Nothing is built or timed."""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from paceline.data.catalogue import ENTRIES
+from paceline.spec import Part, Run
+from paceline.spec.expression import batch_size
+
+CORE_FLOPS = 25e9  # useful operations a second that one core gives such small kernels
+STEP_SECONDS = 3e-4  # what a step costs before any arithmetic
+START_SECONDS = 0.1  # building a run
+RUNTIME_BYTES = 400e6  # Python and torch themselves
+ROW_BYTES, PACK_BYTES = 330, 4000
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A data set's size: examples to train on, examples to evaluate on, values an example, outputs."""
+
+    train: int
+    held_out: int
+    shape: tuple[int, ...]
+    outputs: int
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A model's size for one example: multiply-adds forward, parameters, values kept for the backward pass."""
+
+    multiply_adds: int
+    parameters: int
+    activations: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    steps: int
+    rows: int
+    seconds: float
+    bytes: float
+
+
+def cost(run: Run, cores: int) -> Cost | None:
+    """None where the data or the model is the user's own and its size unknown before it is built."""
+    facts, make = facts_of(run.data), _MODELS.get(run.model.name)
+    if facts is None or make is None:
+        return None
+    shape = make(facts.shape, facts.outputs, run.model.complete)
+    pool = min(facts.train, run.subset.size) if run.subset else facts.train
+    steps, examples = _steps(run, pool)
+    rows = 1 + _evaluations(run, steps, pool)
+    operations = 6.0 * shape.multiply_adds * examples + 2.0 * shape.multiply_adds * facts.held_out * rows
+    updates = 40.0 * shape.parameters * steps
+    seconds = START_SECONDS + STEP_SECONDS * steps + (operations + updates) / (CORE_FLOPS * cores)
+    width = 8 if run.precision == "fp64" else 4
+    values = math.prod(facts.shape) * (facts.train + facts.held_out)
+    kept = shape.activations * max(_widest(run, steps, pool), 2_000_000 // max(1, math.prod(facts.shape)))
+    return Cost(steps, rows, seconds, RUNTIME_BYTES + width * (values * 2.0 + kept * 2.0 + shape.parameters * 5.0))
+
+
+def facts_of(part: Part) -> Facts | None:
+    known = ENTRIES.get(part.name)
+    if known is None:
+        return None
+    said = part.complete
+    if part.name == "synthetic":
+        return Facts(said["examples"], said["validation"] + said["test"], tuple(said["shape"]), said["classes"])
+    if known.classes is None:
+        return Facts(known.examples, known.examples, known.shape, 1)
+    held_out = said.get("validation", 0) + said.get("test", known.test)
+    return Facts(known.examples - held_out, held_out, known.shape, known.classes)
+
+
+def _steps(run: Run, pool: int) -> tuple[int, int]:
+    """(steps, examples), an overlap left out of account; growing batches by walking the epochs."""
+    if isinstance(run.batch, int):
+        width = min(run.batch, pool)
+        steps = run.steps or math.ceil((run.epochs or 0) * math.ceil(pool / width))
+        return steps, steps * width
+    steps = examples = epoch = 0
+    while epoch < 10_000 and (steps < run.steps if run.steps else epoch < (run.epochs or 0)):
+        steps += math.ceil(pool / min(batch_size(run.batch, epoch), pool))
+        examples += pool
+        epoch += 1
+    return (run.steps or steps), examples
+
+
+def _widest(run: Run, steps: int, pool: int) -> int:
+    epochs = 0 if isinstance(run.batch, int) else int(run.epochs or min(steps, 100))
+    return min(pool, max(batch_size(run.batch, 0), batch_size(run.batch, epochs)))
+
+
+def _evaluations(run: Run, steps: int, pool: int) -> int:
+    if run.evaluate_every == "epoch" or (run.evaluate_every is None and run.epochs is not None):
+        width = min(batch_size(run.batch, 0), pool)
+        return max(1, round(run.epochs or steps * width / pool))
+    return math.ceil(steps / (int(run.evaluate_every or 0) or max(1, steps // 20)))
+
+
+def _dense(*widths: int) -> Shape:
+    weights = sum(a * b for a, b in itertools.pairwise(widths))
+    return Shape(weights, weights + sum(widths[1:]), sum(widths) * 2)
+
+
+def _line(shape: tuple[int, ...], outputs: int, said: dict[str, Any]) -> Shape:
+    return Shape(1, 2, 4)
+
+
+def _softmax(shape: tuple[int, ...], outputs: int, said: dict[str, Any]) -> Shape:
+    return _dense(math.prod(shape), outputs)
+
+
+def _mlp(shape: tuple[int, ...], outputs: int, said: dict[str, Any]) -> Shape:
+    return _dense(math.prod(shape), *said["widths"], outputs)
+
+
+def _lab_cnn(shape: tuple[int, ...], outputs: int, said: dict[str, Any]) -> Shape:
+    channels, height, width = shape if len(shape) == 3 else (1, 1, math.prod(shape))
+    half, quarter = math.ceil(height / 2) * math.ceil(width / 2), math.ceil(height / 4) * math.ceil(width / 4)
+    dense = _dense(64 * quarter, 1024, outputs)
+    first, second = 25 * channels * 32, 25 * 32 * 64
+    return Shape(
+        first * height * width + second * half + dense.multiply_adds,
+        first + 32 + second + 64 + dense.parameters,
+        2 * 32 * height * width + (32 + 2 * 64) * half + dense.activations,
+    )
+
+
+_MODELS: dict[str, Callable[[tuple[int, ...], int, dict[str, Any]], Shape]] = {
+    "line": _line,
+    "softmax": _softmax,
+    "mlp": _mlp,
+    "lab_cnn": _lab_cnn,
+}

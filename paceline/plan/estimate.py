@@ -1,0 +1,49 @@
+"""The estimate that is printed before anything runs: minutes, memory, disk."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from paceline.plan.cost import PACK_BYTES, ROW_BYTES, Cost
+from paceline.plan.packs import Pack
+
+
+@dataclass(frozen=True)
+class Estimate:
+    runs: int
+    packs: int
+    steps: int
+    minutes: float
+    memory_gb: float
+    disk_mb: float
+    unknown: int  # runs whose size is known only when they are built
+    measured: int  # finished runs by which the minutes were corrected
+
+
+def estimate(
+    packs: list[Pack],
+    costs: Mapping[str, Cost | None],
+    *,
+    jobs: int = 1,
+    measured: Mapping[str, float] | None = None,
+) -> Estimate:
+    """`measured`: wall seconds of finished runs of this study; their ratio to the model corrects the rest."""
+    ids = [trial.id for pack in packs for trial in pack.trials]
+    known = [cost for run in ids if (cost := costs.get(run))]
+    factor, count = _correction(costs, measured or {})
+    rows = sum(cost.rows for cost in known)
+    return Estimate(
+        runs=len(ids),
+        packs=len(packs),
+        steps=sum(cost.steps for cost in known),
+        minutes=sum(cost.seconds for cost in known) * factor / 60 / max(1, min(jobs, len(packs))),
+        memory_gb=max((cost.bytes for cost in known), default=0.0) * min(jobs, max(1, len(packs))) / 2**30,
+        disk_mb=(rows * ROW_BYTES + len(packs) * PACK_BYTES) / 2**20,
+        unknown=len(ids) - len(known),
+        measured=count,
+    )
+
+
+def _correction(costs: Mapping[str, Cost | None], measured: Mapping[str, float]) -> tuple[float, int]:
+    pairs = [(seconds, cost.seconds) for run, seconds in measured.items() if (cost := costs.get(run))]
+    expected = sum(model for _, model in pairs)
+    return (sum(actual for actual, _ in pairs) / expected, len(pairs)) if expected else (1.0, 0)

@@ -1,0 +1,216 @@
+"""Study -> runs: cases x compare x tune x repeat, each value checked once, where it stands in the file."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticUndefined
+
+from paceline.errors import StudyError, nearest
+from paceline.plan.sample import sample
+from paceline.spec import identity, signature
+from paceline.spec.document import KeyPath
+from paceline.spec.part import Part
+from paceline.spec.part import read as read_part
+from paceline.spec.parts import ArgumentError
+from paceline.spec.run import PARTS, Run, check, construct
+from paceline.spec.study import MAX_RUNS, Study, said
+
+Said = tuple[Any, KeyPath]  # a raw value and where it stands
+
+_ADAPTERS: dict[str, TypeAdapter[Any]] = {
+    name: TypeAdapter(Annotated[field.annotation, *field.metadata, None])  # type: ignore[arg-type]
+    for name, field in Run.model_fields.items()
+}
+_REQUIRED = tuple(name for name, field in Run.model_fields.items() if field.is_required())
+_DEFAULTS = {name: field.default for name, field in Run.model_fields.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A run and its place in the study. Two cases that say the same thing share one run."""
+
+    id: str
+    case: str
+    axes: dict[str, Any]
+    run: Run
+
+
+def expand(study: Study, *, own_parts: bool = True) -> list[Trial]:
+    """All trials, seeds outermost, so that a study broken off early has seen every setting.
+
+    Without `own_parts` the sources of the user's own parts need not be there: a record is read on any machine.
+    """
+    settings = list(_settings(study, own_parts))
+    first = int(study.base.get("seed", 0))
+    seeds = range(first, first + study.repeat)
+    if len(settings) * len(seeds) > MAX_RUNS:
+        raise study.document.error((), f"{len(settings) * len(seeds):,} runs; a study has at most {MAX_RUNS:,}.")
+    hashes = [identity.setting_hash(run) for _, _, run in settings]
+    return [
+        Trial(identity.repeat_id(digest, seed), case, axes, run if run.seed == seed else _reseed(run, seed))
+        for seed in seeds
+        for (case, axes, run), digest in zip(settings, hashes, strict=True)
+    ]
+
+
+def _reseed(run: Run, seed: int) -> Run:
+    return construct({**run.__dict__, "seed": seed})
+
+
+def _settings(study: Study, own_parts: bool) -> Iterator[tuple[str, dict[str, Any], Run]]:
+    reader = _Reader(study, own_parts)
+    cases: dict[str, dict[str, Any]] = study.cases or {"": {}}
+    for name, case in cases.items():
+        fixed: dict[str, Said] = {key: (value, ("base", key)) for key, value in study.base.items()}
+        inner = {key: (value, ("cases", name, key)) for key, value in case.items() if key != "tune"}
+        fixed = {key: value for key, value in fixed.items() if key.partition(".")[0] not in inner} | inner
+        grids = [_grid(study.compare, ("compare",)), _points(study.tune, ("tune",))]
+        grids.append(_points(case.get("tune", {}), ("cases", name, "tune")))
+        _refuse_too_many(study, grids)
+        start = reader.start(fixed)
+        for compared, tuned, own in itertools.product(*grids):
+            axes = {**compared, **tuned, **own}
+            yield (
+                name,
+                {key: reader.shown(key, value) for key, value in axes.items()},
+                reader.run(start, fixed, axes),
+            )
+
+
+def _refuse_too_many(study: Study, grids: list[list[dict[str, Said]]]) -> None:
+    count = len(grids[0]) * len(grids[1]) * len(grids[2])
+    if count > MAX_RUNS:
+        raise study.document.error((), f"{count:,} settings; a study has at most {MAX_RUNS:,} runs.")
+
+
+def _grid(axes: dict[str, list[Any]], path: KeyPath) -> list[dict[str, Said]]:
+    size = 1
+    for values in axes.values():
+        size *= len(values)
+    if size > MAX_RUNS:
+        raise StudyError(f"{size:,} points on this grid; a study has at most {MAX_RUNS:,} runs.", key=str(path[0]))
+    columns = [[(key, (value, (*path, key, i))) for i, value in enumerate(values)] for key, values in axes.items()]
+    return [dict(point) for point in itertools.product(*columns)]
+
+
+def _points(tune: dict[str, Any], path: KeyPath) -> list[dict[str, Said]]:
+    if "sample" not in tune:
+        return _grid(tune, path)
+    axes = {key: value for key, value in tune.items() if key != "sample"}
+    points = enumerate(sample(axes, tune["sample"]))
+    return [{key: (value, (*path, key, f"#{i}")) for key, value in point.items()} for i, point in points]
+
+
+class _Reader:
+    """Reads each distinct value once: a grid of 100,000 runs has few distinct values."""
+
+    def __init__(self, study: Study, own_parts: bool) -> None:
+        self._study, self._own_parts = study, own_parts
+        self._known: dict[Any, Any] = {}
+
+    def start(self, fixed: dict[str, Said]) -> dict[str, Any]:
+        """The values that all settings of a case share."""
+        return {
+            **_DEFAULTS,
+            **{key: self._read(key, *value) for key, value in fixed.items() if "." not in key},
+        }
+
+    def run(self, start: dict[str, Any], fixed: dict[str, Said], axes: dict[str, Said]) -> Run:
+        values = dict(start)
+        for key, (value, path) in axes.items():
+            if "." not in key:
+                values[key] = self._read(key, value, path)
+        for head, inner in _nested(fixed, axes).items():
+            values[head] = self._extend(head, values[head], inner)
+        run = construct(values)
+        for name in _REQUIRED:
+            if values[name] is PydanticUndefined:
+                raise self._study.document.error(
+                    ("base",), f"'{name}' is missing; set it in base, compare, tune or cases."
+                )
+        try:
+            check(run)
+        except ArgumentError as error:
+            _, path = {**fixed, **axes}.get(error.key, (None, ("base", error.key)))
+            raise self._study.document.error(path, str(error)) from None
+        return run
+
+    def shown(self, key: str, value: Said) -> Any:
+        """An axis value as tables show it: numbers as numbers, parts as words."""
+        at = ("shown", value[1])
+        if at not in self._known:
+            read = value[0] if "." in key else self._read(key, *value)
+            self._known[at] = read if isinstance(read, (int, float, str)) else _words(value[0], read)
+        return self._known[at]
+
+    def _read(self, name: str, value: Any, path: KeyPath) -> Any:
+        if path not in self._known:
+            try:
+                self._known[path] = self._validated(name, value)
+            except ArgumentError as error:
+                raise self._study.document.error((*path, error.key) if error.key else path, str(error)) from None
+            except ValidationError as error:
+                raise self._study.document.error(path, _first(error)) from None
+        return self._known[path]
+
+    def _validated(self, name: str, value: Any) -> Any:
+        if name not in PARTS:
+            return _ADAPTERS[name].validate_python(value)
+        part = read_part(name, value)
+        if part.own and self._own_parts:
+            signature.check(part, self._study.folder)
+        return part
+
+    def _extend(self, head: str, base: Any, inner: dict[str, Said]) -> Any:
+        """A part (or subset, early_stop) with arguments set by dotted keys."""
+        key = (base, tuple((name, repr(value), path) for name, (value, path) in inner.items()))
+        if key not in self._known:
+            extra = {name: value for name, (value, _) in inner.items()}
+            self._known[key] = self._extended(head, base, extra, inner)
+        return self._known[key]
+
+    def _extended(self, head: str, base: Any, extra: dict[str, Any], inner: dict[str, Said]) -> Any:
+        path = next(iter(inner.values()))[1]
+        if base is PydanticUndefined:
+            raise self._study.document.error(path, f"'{head}' itself is missing.")
+        try:
+            if head in PARTS:
+                plain = base.plain()
+                return self._validated(head, {**(plain if isinstance(plain, dict) else {"name": plain}), **extra})
+            return self._validated(head, {**(base.model_dump() if base else {}), **extra})
+        except ArgumentError as error:
+            raise self._study.document.error(inner.get(error.key, (None, path))[1], str(error)) from None
+        except ValidationError as error:
+            raise self._study.document.error(path, _first(error)) from None
+
+
+def _nested(*settings: dict[str, Said]) -> dict[str, dict[str, Said]]:
+    """Dotted keys, by the part they reach into."""
+    nested: dict[str, dict[str, Said]] = {}
+    for setting in settings:
+        for key, value in setting.items():
+            if "." in key:
+                head, _, rest = key.partition(".")
+                nested.setdefault(head, {})[rest] = value
+    return nested
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    if first["type"] == "extra_forbidden":
+        return f"unknown key '{first['loc'][-1]}'."
+    if first["type"] == "literal_error":
+        allowed = [word.strip("'") for word in first["ctx"]["expected"].replace(" or ", ", ").split(", ")]
+        return f"unknown value {first['input']!r}. {nearest(str(first['input']), allowed)}"
+    return said(first)
+
+
+def _words(said: Any, read: Any) -> str:
+    if isinstance(read, Part):
+        return str(read)
+    if isinstance(said, dict):
+        return ", ".join(f"{key} {value}" for key, value in said.items())
+    return "none" if said is None else str(said)

@@ -1,0 +1,73 @@
+"""Provenance: what a pack was trained with. Recorded beside a run's id, not in it."""
+
+import functools
+import os
+import platform
+import socket
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+_PACKAGES = ("paceline", "torch", "numpy", "polars", "pydantic", "scikit-learn")
+
+
+@functools.cache
+def describe(folder: Path) -> dict[str, Any]:
+    """This machine and its software; `folder` is the study's, whose git state is noted."""
+    return {
+        "host": socket.gethostname(),
+        "system": platform.platform(),
+        "python": sys.version.split()[0],
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "cpu": cpu_name(),
+        "cores": usable_cores(),
+        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        "gpus": _gpus(),
+        "git": _git(folder),
+    }
+
+
+def usable_cores() -> int:
+    """Cores this process may use: a batch system may have granted fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _gpus() -> list[str]:
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return []
+    return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+
+
+def _git(folder: Path) -> dict[str, Any] | None:
+    """Commit and cleanliness of the checkout that the study lies in; None outside of one."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(folder), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+
+    try:
+        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -1,0 +1,65 @@
+"""Writes a pack's rows and status so that a crash at any moment leaves something readable."""
+
+import json
+import os
+from types import TracebackType
+from typing import Any
+
+from paceline.record.layout import FORMAT, PackFolder, cannot_write, read_json, write_json
+
+ENDED = ("done", "diverged")
+STATUSES = ("queued", "running", *ENDED, "failed", "interrupted")
+
+
+class PackWriter:
+    """Appends rows to one pack and keeps its status; use it as a context."""
+
+    def __init__(self, folder: PackFolder) -> None:
+        self._folder = folder
+        self._runs: dict[str, dict[str, Any]] = read_statuses(folder)
+
+    def __enter__(self) -> "PackWriter":
+        try:
+            self._rows = os.open(self._folder.rows, os.O_CREAT | os.O_RDWR, 0o644)
+            self._drop_torn_line()
+        except OSError as error:
+            raise cannot_write(self._folder.rows, error) from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._rows)
+
+    def row(self, values: dict[str, Any]) -> None:
+        line = json.dumps(values, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        try:
+            while line:
+                line = line[os.write(self._rows, line) :]
+        except OSError as error:
+            raise cannot_write(self._folder.rows, error) from None
+
+    def status(self, run: str, status: str, **details: Any) -> None:
+        """How a run stands now; details are kept beside it (reason, step, traceback)."""
+        assert status in STATUSES
+        self._runs[run] = {"status": status, **details}
+        write_json(self._folder.status, {"format": FORMAT, "runs": self._runs})
+
+    def _drop_torn_line(self) -> None:
+        """A row cut short by a crash would spoil the next one: cut it off, it is measured again."""
+        size = os.lseek(self._rows, 0, os.SEEK_END)
+        keep = size
+        while keep:
+            at = max(0, keep - 4096)
+            newline = os.pread(self._rows, keep - at, at).rfind(b"\n")
+            if newline >= 0:
+                keep = at + newline + 1
+                break
+            keep = at
+        if keep < size:
+            os.ftruncate(self._rows, keep)
+            os.lseek(self._rows, 0, os.SEEK_END)
+
+
+def read_statuses(folder: PackFolder) -> dict[str, dict[str, Any]]:
+    return dict(read_json(folder.status)["runs"]) if folder.status.exists() else {}

@@ -1,0 +1,1 @@
+"""Tables (and, in time, charts and pages) from what is recorded."""

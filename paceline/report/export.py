@@ -1,0 +1,58 @@
+"""Every recorded row out of the house: CSV, Parquet, or TensorBoard's event files."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from paceline.errors import RecordError
+from paceline.record.layout import cannot_write
+from paceline.record.reader import SCHEMA
+
+TARGETS = ("csv", "parquet", "tensorboard")
+_COUNTS = ("step", "epoch", "examples", "nonfinite")
+
+
+def export(rows: pl.DataFrame, to: str, file: Path) -> str:
+    """Writes the rows and says what was written."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if to == "tensorboard":
+            return _tensorboard(rows, file)
+        if to == "csv":
+            rows.write_csv(file)
+        else:
+            rows.write_parquet(file)
+    except OSError as error:
+        raise cannot_write(file, error) from None
+    return f"{rows.height} rows in {file}"
+
+
+def _tensorboard(rows: pl.DataFrame, folder: Path) -> str:
+    """One folder a run, named by its case, axes and seed; one scalar a column, wall time left as it was read."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise RecordError(
+            "TensorBoard files need the package tensorboard: pip install 'paceline[tensorboard]'."
+        ) from None
+    seed = rows.columns.index("seed")
+    labels, measured = rows.columns[1 : seed + 1], rows.columns[seed + 1 :]
+    names = [name for name in measured if name not in _COUNTS and (name in SCHEMA or rows[name].dtype.is_numeric())]
+    count = 0
+    for key, run in rows.group_by(["run", *labels], maintain_order=True):
+        writer: Any = SummaryWriter(str(folder / _label(labels, key[1:])))
+        for row in run.iter_rows(named=True):
+            for name in names:
+                if row[name] is not None:
+                    writer.add_scalar(name, row[name], row["step"], walltime=row["wall_seconds"])
+        writer.close()
+        count += 1
+    return f"{count} runs in {folder}"
+
+
+def _label(names: list[str], values: tuple[Any, ...]) -> str:
+    said = [
+        f"{name.removeprefix('axis.')}={value}" for name, value in zip(names, values, strict=True) if value is not None
+    ]
+    return ",".join(said).replace("/", "-")

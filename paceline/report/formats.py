@@ -1,0 +1,79 @@
+"""One table in five formats: text for the terminal, JSON, CSV, Markdown, LaTeX."""
+
+import io
+import json
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+from paceline.report.results import shown
+
+FORMATS = ("text", "json", "csv", "md", "latex")
+
+
+def render(table: pl.DataFrame, form: str, title: str = "") -> str:
+    return {"text": _text, "json": _json, "csv": _csv, "md": _markdown, "latex": _latex}[form](table, title)
+
+
+def rich_table(table: pl.DataFrame, title: str = "") -> Table:
+    made = Table(title=title or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for name in table.columns:
+        made.add_column(name, justify="right" if table[name].dtype.is_numeric() else "left")
+    for row in table.iter_rows():
+        made.add_row(*map(shown, row))
+    return made
+
+
+def _text(table: pl.DataFrame, title: str) -> str:
+    buffer = io.StringIO()
+    Console(file=buffer, width=max(80, 14 * len(table.columns)), color_system=None).print(rich_table(table, title))
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+
+
+def _json(table: pl.DataFrame, title: str) -> str:
+    return json.dumps(table.to_dicts(), indent=1, allow_nan=False)
+
+
+def _csv(table: pl.DataFrame, title: str) -> str:
+    return table.write_csv().rstrip("\n")
+
+
+def _markdown(table: pl.DataFrame, title: str) -> str:
+    lines = [_pipes(table.columns), _pipes(["---:" if table[c].dtype.is_numeric() else "---" for c in table.columns])]
+    lines += [_pipes([shown(value).replace("|", "\\|") for value in row]) for row in table.iter_rows()]
+    return "\n".join([f"**{title}**", "", *lines] if title else lines)
+
+
+def _pipes(cells: list[Any]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _latex(table: pl.DataFrame, title: str) -> str:
+    columns = "".join("r" if table[name].dtype.is_numeric() else "l" for name in table.columns)
+    body = [" & ".join(_escape(shown(value)) for value in row) + r" \\" for row in table.iter_rows()]
+    head = " & ".join(map(_escape, table.columns)) + r" \\"
+    inside = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join([r"% needs \usepackage{booktabs}", *inside])
+
+
+def _escape(text: str) -> str:
+    for sign, plain in (
+        ("\\", r"\textbackslash "),
+        ("_", r"\_"),
+        ("%", r"\%"),
+        ("&", r"\&"),
+        ("#", r"\#"),
+        ("$", r"\$"),
+    ):
+        text = text.replace(sign, plain)
+    return text

@@ -1,0 +1,114 @@
+"""What will be trained and what stands already, in words."""
+
+from pathlib import Path
+
+import polars as pl
+
+from paceline.errors import RecordError
+from paceline.execute.session import Session
+from paceline.plan.estimate import Estimate, estimate
+from paceline.plan.expand import expand
+from paceline.plan.packs import Pack
+from paceline.record.layout import StudyFolder, studies
+from paceline.record.reader import read_packs, read_rows, read_study, states
+from paceline.record.writer import STATUSES
+from paceline.report.results import axis_names
+from paceline.report.terminal import Tally, duration
+
+
+def planned(session: Session) -> list[str]:
+    """`paceline plan`: the whole study, and what is left of it."""
+    study, missing = session.study, session.missing()
+    settings = len({id(trial.axes) for trial in session.trials})
+    axes = ", ".join(axis_names(session.trials)) or "no axes"
+    lines = [f"{study.name}: {study.question}"] if study.question else [study.name]
+    lines.append(f"{len(session.ids)} runs: {settings} settings ({axes}) x {study.repeat} seeds; {_done(session)}")
+    return [*lines, *_cost(session, missing)]
+
+
+def _done(session: Session) -> str:
+    standing = session.standing()
+    ended = standing.get("done", 0) + standing.get("diverged", 0)
+    others = [f"{standing[s]} {s}" for s in ("failed", "running", "interrupted") if s in standing]
+    return ", ".join([f"{ended} of {len(session.ids)} done", *others]) + "."
+
+
+def _cost(session: Session, missing: set[str]) -> list[str]:
+    fresh = session.new_packs(missing)
+    kept = session.kept_packs(missing)
+    held = {state.run for known in session.packs for state in known.runs}
+    begun = [trial for trial in session.trials if trial.id in missing and trial.id in held]
+    packs = [*fresh, *([Pack(tuple(begun))] if begun else [])]
+    expected = estimate(packs, session.costs, jobs=session.jobs, measured=_measured(session))
+    lines = [f"To train: {expected.runs} runs in {len(fresh) + len(kept)} packs, {expected.steps:,} steps."]
+    if expected.runs > expected.unknown:
+        lines.append(
+            f"Estimate: {_minutes(expected)}, {expected.memory_gb:.1f} GB of memory, "
+            f"{max(0.1, expected.disk_mb):.1f} MB of disk{_basis(session, expected)}."
+        )
+    if expected.unknown:
+        lines.append(f"{expected.unknown} runs use parts of your own: their size is known only when they are built.")
+    if session.stale:
+        lines.append(
+            f"{len(session.stale)} finished runs are stale: your own parts have changed. --redo-stale trains them again."
+        )
+    return lines
+
+
+def _minutes(expected: Estimate) -> str:
+    return f"about {duration(expected.minutes * 60)}"
+
+
+def _basis(session: Session, expected: Estimate) -> str:
+    jobs = f" with {session.jobs} jobs" if session.jobs > 1 else ""
+    return (
+        f"{jobs} (from {expected.measured} finished runs)"
+        if expected.measured
+        else f"{jobs} (a rough guess: within a factor of 3)"
+    )
+
+
+def _measured(session: Session) -> dict[str, float]:
+    """Wall seconds of finished runs."""
+    ended = {run for run, state in session.runs.items() if state.ended}
+    packs = [pack for pack in session.packs if any(state.run in ended for state in pack.runs)]
+    if not packs:
+        return {}
+    last = read_rows(packs).group_by("run").agg(pl.col("wall_seconds").max())
+    return {run: seconds for run, seconds in last.iter_rows() if run in ended}
+
+
+def begin(session: Session, retry_failed: bool) -> tuple[list[str], Tally]:
+    """What `paceline run` says first, and the tally it keeps."""
+    missing = session.missing(retry_failed)
+    ended = sum(state.ended for state in session.runs.values())
+    lines = [f"{session.study.name}: {ended} of {len(session.ids)} done."]
+    lines += _cost(session, missing) if missing else ["Nothing is missing."]
+    labels = {trial.id: label(trial.case, trial.axes, trial.run.seed) for trial in session.trials}
+    steps = {run: cost.steps for run in missing if (cost := session.costs.get(run))}
+    return lines, Tally(len(session.ids), ended, labels, steps)
+
+
+def label(case: str, axes: dict[str, object], seed: int) -> str:
+    said = [case] if case else []
+    said += [f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in axes.items()]
+    return ", ".join([*said, f"seed {seed}"])
+
+
+def standing(out: Path, study: str | None) -> pl.DataFrame:
+    """`paceline status`: a line a study, its runs counted by how they stand."""
+    folders = studies(out)
+    if study is not None:
+        folders = [f for f in folders if f.path.name == Path(study).stem or f.path == Path(study)]
+        if not folders:
+            raise RecordError(f"no records of '{study}' under {out}.")
+    return pl.DataFrame([_standing(folder) for folder in folders])
+
+
+def _standing(folder: StudyFolder) -> dict[str, object]:
+    ids = {trial.id for trial in expand(read_study(folder), own_parts=False)}
+    known = states(read_packs(folder))
+    counts = dict.fromkeys(STATUSES, 0)
+    for run in ids:
+        counts[known[run].status if run in known else "queued"] += 1
+    return {"study": folder.path.name, "runs": len(ids), **counts}

@@ -1,0 +1,94 @@
+"""Recorded rows as the tables a person reads: a line a run, and a line a setting with its mean over seeds."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from paceline.plan.expand import Trial
+from paceline.record.reader import SCHEMA, PackState, states
+from paceline.spec import Study
+
+_LAST = ("step", "seconds", "wall_seconds", "train_loss", "loss", "accuracy", "validation_loss", "validation_accuracy")
+
+
+def axis_names(trials: Iterable[Trial]) -> list[str]:
+    return list(dict.fromkeys(name for trial in trials for name in trial.axes))
+
+
+def axis_column(name: str) -> str:
+    """An axis is a column of its own name, but for `lr`, which is what the schedule made of it in each row."""
+    return f"axis.{name}" if name in SCHEMA else name
+
+
+def _frame(trials: list[Trial]) -> pl.DataFrame:
+    """run, case, axes, seed: a line a trial. Two cases that share a run have a line each."""
+    columns: dict[str, list[Any]] = {"run": [t.id for t in trials], "case": [t.case or None for t in trials]}
+    for name in axis_names(trials):
+        columns[axis_column(name)] = _one_type([t.axes.get(name) for t in trials])
+    columns["seed"] = [t.run.seed for t in trials]
+    return pl.DataFrame(columns, schema_overrides={"run": pl.String, "case": pl.String, "seed": pl.Int64})
+
+
+def _one_type(values: list[Any]) -> list[Any]:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float}:
+        return [None if value is None else float(value) for value in values] if float in kinds else values
+    return values if len(kinds) <= 1 else [None if value is None else str(value) for value in values]
+
+
+def join_rows(trials: list[Trial], rows: pl.DataFrame) -> pl.DataFrame:
+    """Every recorded row of the study with case, axes and seed: what `export` writes."""
+    joined = _frame(trials).join(rows, on="run", how="inner", maintain_order="left")
+    return joined.drop(
+        [
+            name
+            for name in joined.columns
+            if name not in SCHEMA and joined[name].null_count() == len(joined) and name != "case"
+        ]
+    )
+
+
+def run_table(trials: list[Trial], packs: list[PackState], rows: pl.DataFrame) -> pl.DataFrame:
+    known = states(packs)
+    standing = [known.get(trial.id) for trial in trials]
+    frame = _frame(trials).with_columns(
+        pl.Series("status", [s.status if s else "queued" for s in standing], pl.String),
+        pl.Series("timing", [s.details.get("timing") if s else None for s in standing], pl.String),
+        pl.Series("reason", [s.details.get("reason") if s else None for s in standing], pl.String),
+    )
+    last = rows.sort("step").group_by("run").agg(pl.col(name).last() for name in _LAST)
+    return frame.join(last, on="run", how="left", maintain_order="left")
+
+
+def setting_table(study: Study, runs: pl.DataFrame) -> pl.DataFrame:
+    """A line a setting: mean and standard deviation of the last values over its seeds, and how its runs ended.
+
+    Sorted best first on validation where the study selects on it and has it, else on test. A diverged run has no
+    value: it is counted beside.
+    """
+    keys = [name for name in runs.columns[1 : runs.columns.index("seed")] if runs[name].null_count() < runs.height]
+    metric = "accuracy" if runs["accuracy"].is_not_null().any() else "loss"
+    validated = runs[f"validation_{metric}"].is_not_null().any()
+    done = pl.col("status") == "done"
+    shown = [metric, "loss"] if metric == "accuracy" else ["loss"]
+    values = [_rounded(pl.col(name).filter(done).mean(), name) for name in shown]
+    values.insert(1, _rounded(pl.col(metric).filter(done).std(), f"{metric} sd"))
+    if validated:
+        values.append(_rounded(pl.col(f"validation_{metric}").filter(done).mean(), f"validation {metric}"))
+    ended = [(pl.col("status") == status).sum().alias(status) for status in ("done", "diverged", "failed")]
+    table = runs.group_by(keys or ["run"], maintain_order=True).agg(*values, *ended, pl.len().alias("runs"))
+    by = f"validation {metric}" if validated and study.select == "validation" else metric
+    return table.sort(by, descending=metric == "accuracy", nulls_last=True, maintain_order=True)
+
+
+def _rounded(value: pl.Expr, name: str) -> pl.Expr:
+    return value.round_sig_figs(6).alias(name)
+
+
+def shown(value: Any) -> str:
+    """A value as a table cell."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

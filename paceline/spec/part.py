@@ -1,0 +1,106 @@
+"""A part of a run: a built-in name, a name with arguments, or a dotted path to the user's own callable."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from paceline.errors import nearest
+from paceline.spec.parts import REQUIRED, TABLE, ArgumentError, Entry
+
+Args = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is said of a part, without what is default: equal parts are equal objects."""
+
+    kind: str
+    name: str
+    args: Args = ()
+
+    @property
+    def entry(self) -> Entry | None:
+        """Its line in the table; None for a dotted path."""
+        return TABLE[self.kind].get(self.name)
+
+    @property
+    def path(self) -> str:
+        """`module:attribute` of what builds it."""
+        if self.entry:
+            return self.entry.path
+        return self.name if ":" in self.name else ":".join(self.name.rsplit(".", 1))
+
+    @property
+    def own(self) -> bool:
+        return self.entry is None
+
+    @property
+    def complete(self) -> dict[str, Any]:
+        """All arguments, the unsaid ones at their defaults."""
+        defaults = {key: arg.default for key, arg in self.entry.args.items()} if self.entry else {}
+        return {**defaults, **dict(self.args)}
+
+    def plain(self) -> Any:
+        """As a study file would say it."""
+        return {"name": self.name, **{k: _unfreeze(v) for k, v in self.args}} if self.args else self.name
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{key}={_show(value)}" for key, value in self.args)
+        return f"{self.name}({inside})" if inside else self.name
+
+
+def read(kind: str, said: Any) -> Part:
+    """A Part from what a study file says; ArgumentError says what is wrong and what is allowed."""
+    if isinstance(said, Part):
+        return said
+    name, args = _split(kind, said)
+    entry = TABLE[kind].get(name)
+    if entry:
+        return Part(kind, name, _read_args(kind, name, entry, args))
+    if not _dotted(name):
+        raise ArgumentError(
+            f"unknown {kind} '{name}'. {nearest(name, TABLE[kind])} Or a path of your own, as my_file:name."
+        )
+    return Part(kind, name, tuple(sorted((key, _freeze(value, key)) for key, value in args.items())))
+
+
+def _split(kind: str, said: Any) -> tuple[str, dict[str, Any]]:
+    if isinstance(said, str):
+        return said, {}
+    if isinstance(said, dict) and isinstance(said.get("name"), str):
+        return said["name"], {key: value for key, value in said.items() if key != "name"}
+    raise ArgumentError(f"{said!r} is not a {kind}; say a name, or {{name: ..., argument: ...}}.")
+
+
+def _dotted(name: str) -> bool:
+    module, _, attribute = name.partition(":") if ":" in name else name.rpartition(".")
+    return bool(module) and attribute.isidentifier() and all(word.isidentifier() for word in module.split("."))
+
+
+def _read_args(kind: str, name: str, entry: Entry, args: dict[str, Any]) -> Args:
+    for key in args:
+        if key not in entry.args:
+            allowed = nearest(key, entry.args) if entry.args else "It takes none."
+            raise ArgumentError(f"{kind} '{name}' has no argument '{key}'. {allowed}", key)
+    missing = [key for key, arg in entry.args.items() if arg.default is REQUIRED and key not in args]
+    if missing:
+        raise ArgumentError(f"{kind} '{name}' needs the argument '{missing[0]}'.")
+    read = {key: entry.args[key].read(value, key) for key, value in args.items()}
+    return tuple(sorted((key, value) for key, value in read.items() if value != entry.args[key].default))
+
+
+def _freeze(value: Any, key: str) -> Any:
+    if isinstance(value, dict):
+        raise ArgumentError("an argument is a number, a word, true, false or a list of these.", key)
+    return tuple(_freeze(item, key) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def _unfreeze(value: Any) -> Any:
+    return [_unfreeze(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{','.join(map(_show, value))}]"
+    return f"{value:g}" if isinstance(value, float) else str(value)

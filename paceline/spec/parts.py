@@ -1,0 +1,280 @@
+"""The table of built-in parts: name, dotted path, arguments with type, default and range. No torch here.
+
+A new optimizer, model, data set, loss or schedule is its own file and one line in this table.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from paceline.errors import nearest
+
+KINDS = ("data", "model", "loss", "optimizer", "schedule")
+REQUIRED = object()
+
+
+class ArgumentError(ValueError):
+    """An argument of a part is wrong; `key` says which."""
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+
+
+@dataclass(frozen=True)
+class Arg:
+    """One argument: how it is typed, what it is when unsaid, where it must lie."""
+
+    type: str  # number, integer, flag, word, numbers or integers (lists)
+    default: Any = REQUIRED
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    above: bool = False  # the low end itself is excluded
+
+    def read(self, value: Any, key: str) -> Any:
+        if self.type in ("numbers", "integers"):
+            return self._read_list(value, key)
+        if self.type == "flag":
+            if isinstance(value, bool):
+                return value
+            raise ArgumentError(f"{value!r} is not true or false.", key)
+        if self.type == "word":
+            if value in self.choices:
+                return value
+            raise ArgumentError(f"unknown value {value!r}. {nearest(str(value), self.choices)}", key)
+        return self._read_number(value, key)
+
+    def _read_number(self, value: Any, key: str) -> int | float:
+        whole = self.type == "integer"
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or (whole and value != int(value)):
+            raise ArgumentError(f"{value!r} is not a {'whole number' if whole else 'number'}.", key)
+        below = self.low is not None and (value <= self.low if self.above else value < self.low)
+        if value != value or below or (self.high is not None and value > self.high):
+            raise ArgumentError(f"{value!r} is outside its range; allowed: {self.range}.", key)
+        return int(value) if whole else float(value)
+
+    def _read_list(self, value: Any, key: str) -> tuple[int | float, ...]:
+        if not isinstance(value, (list, tuple)) or not value:
+            raise ArgumentError(f"{value!r} is not a list of numbers.", key)
+        one = Arg(self.type[:-1], low=self.low, high=self.high, above=self.above)
+        return tuple(one._read_number(v, key) for v in value)
+
+    @property
+    def range(self) -> str:
+        low = "" if self.low is None else f"{'above' if self.above else 'at least'} {self.low:g}"
+        high = "" if self.high is None else f"at most {self.high:g}"
+        return " and ".join(part for part in (low, high) if part) or "any"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the table."""
+
+    path: str
+    args: dict[str, Arg] = field(default_factory=dict)
+    task: str = ""  # losses and data: classes or values
+    about: str = ""
+
+
+def number(default: Any = REQUIRED, low: float | None = None, high: float | None = None, above: bool = False) -> Arg:
+    return Arg("number", default, low, high, above=above)
+
+
+def integer(default: Any = REQUIRED, low: float | None = None, high: float | None = None) -> Arg:
+    return Arg("integer", default, low, high)
+
+
+def flag(default: bool) -> Arg:
+    return Arg("flag", default)
+
+
+def word(default: str, *choices: str) -> Arg:
+    return Arg("word", default, choices=(default, *choices))
+
+
+_momentum = number(0.9, low=0)
+_epsilon = number(1e-8, low=0)
+_penalty = number(0.0, low=0)
+_accumulator = number(0.1, low=0)
+_smoothing = number(0.0, low=0, high=1)
+_beta = {"beta1": number(0.9, low=0, high=1), "beta2": number(0.999, low=0, high=1), "epsilon": _epsilon}
+_share = number(0.0, low=0, high=1)
+_validation = integer(5000, low=0, high=50_000)
+
+TABLE: dict[str, dict[str, Entry]] = {
+    "data": {
+        "line": Entry("paceline.data.sources.line:line", task="values", about="four points on a line"),
+        "digits": Entry(
+            "paceline.data.sources.digits:digits",
+            {"validation": integer(300, low=0, high=1000), "test": integer(360, low=1, high=1000)},
+            task="classes",
+            about="1,797 digits of 8 x 8, inside scikit-learn",
+        ),
+        "mnist": Entry(
+            "paceline.data.sources.idx:mnist",
+            {"validation": _validation},
+            task="classes",
+            about="28 x 28 digits",
+        ),
+        "fashion_mnist": Entry(
+            "paceline.data.sources.idx:fashion_mnist",
+            {"validation": _validation},
+            task="classes",
+            about="28 x 28 clothes",
+        ),
+        "synthetic": Entry(
+            "paceline.data.sources.synthetic:synthetic",
+            {
+                "examples": integer(2000, low=1),
+                "validation": integer(500, low=0),
+                "test": integer(500, low=1),
+                "shape": Arg("integers", (20,), low=1),
+                "classes": integer(10, low=2),
+                "noise": number(1.0, low=0),
+                "seed": integer(0, low=0),
+            },
+            task="classes",
+            about="Gaussian clusters",
+        ),
+    },
+    "model": {
+        "line": Entry("paceline.models.line:Line", {"W": number(0.3), "b": number(-0.3)}, about="y = W x + b"),
+        "softmax": Entry(
+            "paceline.models.softmax:Softmax", {"init": word("zeros", "normal", "torch")}, about="one layer"
+        ),
+        "mlp": Entry(
+            "paceline.models.mlp:MLP",
+            {
+                "widths": Arg("integers", (128,), low=1),
+                "activation": word("relu", "tanh", "gelu"),
+                "dropout": _share,
+                "init": word("kaiming", "torch", "truncated_normal"),
+            },
+            about="fully connected",
+        ),
+        "lab_cnn": Entry(
+            "paceline.models.lab_cnn:LabCNN",
+            {"dropout": number(0.5, low=0, high=1), "init": word("truncated_normal", "kaiming", "torch")},
+            about="5x5x32, pool, 5x5x64, pool, 1024",
+        ),
+    },
+    "loss": {
+        "softmax_ce": Entry("paceline.train.losses:softmax_ce", {"label_smoothing": _smoothing}, task="classes"),
+        "sparse_softmax_ce": Entry(
+            "paceline.train.losses:sparse_softmax_ce", {"label_smoothing": _smoothing}, task="classes"
+        ),
+        "weighted_ce": Entry(
+            "paceline.train.losses:weighted_ce",
+            {"pos_weight": number(1.0, low=0, above=True), "label_smoothing": _smoothing},
+            task="classes",
+        ),
+        "sigmoid_ce": Entry("paceline.train.losses:sigmoid_ce", {"label_smoothing": _smoothing}, task="classes"),
+        "sigmoid_focal_ce": Entry(
+            "paceline.train.losses:sigmoid_focal_ce",
+            {
+                "alpha": number(0.25, low=0, high=1),
+                "gamma": number(2.0, low=0),
+                "from_logits": flag(False),
+                "label_smoothing": _smoothing,
+            },
+            task="classes",
+        ),
+        "weighted_kappa": Entry(
+            "paceline.train.losses:weighted_kappa",
+            {
+                "weightage": word("quadratic", "linear"),
+                "epsilon": number(1e-6, low=0),
+                "label_smoothing": _smoothing,
+            },
+            task="classes",
+        ),
+        "mse": Entry("paceline.train.losses:mse", {"label_smoothing": _smoothing}),
+        "sum_squares": Entry("paceline.train.losses:sum_squares", {"label_smoothing": _smoothing}),
+    },
+    "optimizer": {
+        "gd": Entry("paceline.optim.gd:gd"),
+        "momentum": Entry("paceline.optim.momentum:momentum", {"momentum": _momentum}),
+        "nesterov": Entry("paceline.optim.nesterov:nesterov", {"momentum": _momentum}),
+        "adam": Entry("paceline.optim.adam:adam", _beta),
+        "rmsprop": Entry(
+            "paceline.optim.rmsprop:rmsprop",
+            {
+                "decay": number(0.9, low=0, high=1),
+                "momentum": number(0.0, low=0),
+                "epsilon": number(1e-10, low=0),
+                "centered": flag(False),
+            },
+        ),
+        "adagrad": Entry("paceline.optim.adagrad:adagrad", {"initial_accumulator_value": _accumulator}),
+        "adadelta": Entry(
+            "paceline.optim.adadelta:adadelta", {"rho": number(0.95, low=0, high=1), "epsilon": _epsilon}
+        ),
+        "ftrl": Entry(
+            "paceline.optim.ftrl:ftrl",
+            {
+                "lr_power": number(-0.5, high=0),
+                "initial_accumulator_value": _accumulator,
+                "l1": _penalty,
+                "l2": _penalty,
+                "l2_shrinkage": _penalty,
+            },
+        ),
+        "proximal_gd": Entry("paceline.optim.proximal_gd:proximal_gd", {"l1": _penalty, "l2": _penalty}),
+        "proximal_adagrad": Entry(
+            "paceline.optim.proximal_adagrad:proximal_adagrad",
+            {"initial_accumulator_value": _accumulator, "l1": _penalty, "l2": _penalty},
+        ),
+        "sgd": Entry(
+            "paceline.optim.sgd:sgd",
+            {
+                "momentum": number(0.0, low=0),
+                "dampening": number(0.0, low=0),
+                "weight_decay": _penalty,
+                "nesterov": flag(False),
+            },
+        ),
+        "adamw": Entry("paceline.optim.adamw:adamw", {**_beta, "weight_decay": number(0.01, low=0)}),
+        "lion": Entry(
+            "paceline.optim.lion:lion",
+            {
+                "beta1": number(0.9, low=0, high=1),
+                "beta2": number(0.99, low=0, high=1),
+                "weight_decay": _penalty,
+            },
+        ),
+        "muon": Entry(
+            "paceline.optim.muon:muon",
+            {
+                "momentum": number(0.95, low=0, high=1),
+                "nesterov": flag(True),
+                "ns_steps": integer(5, low=1, high=20),
+                "weight_decay": _penalty,
+                "beta1": number(0.9, low=0, high=1),
+                "beta2": number(0.95, low=0, high=1),
+                "epsilon": _epsilon,
+            },
+        ),
+        "schedule_free": Entry("paceline.optim.schedule_free:schedule_free", {**_beta, "weight_decay": _penalty}),
+    },
+    "schedule": {
+        "constant": Entry("paceline.optim.schedules:constant"),
+        "exponential": Entry(
+            "paceline.optim.schedules:exponential",
+            {"rate": number(low=0, above=True), "every": integer(low=1), "staircase": flag(False)},
+        ),
+        "step": Entry(
+            "paceline.optim.schedules:step_decay",
+            {"at": Arg("integers", low=0), "rate": number(0.1, low=0, above=True)},
+        ),
+        "cosine": Entry("paceline.optim.schedules:cosine", {"final": _share}),
+        "linear": Entry("paceline.optim.schedules:linear", {"final": _share}),
+        "one_cycle": Entry(
+            "paceline.optim.schedules:one_cycle",
+            {
+                "peak_at": number(0.3, low=0, high=1),
+                "start": number(0.04, low=0, high=1),
+                "final": number(4e-6, low=0, high=1),
+            },
+        ),
+    },
+}

@@ -1,0 +1,138 @@
+"""A Run: one training, complete. Frozen, no unknown keys; every field has its line here."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from paceline.spec import expression
+from paceline.spec.part import Part, read
+from paceline.spec.parts import ArgumentError
+
+
+def _part(kind: str) -> Any:
+    return Annotated[
+        Part,
+        BeforeValidator(lambda said: read(kind, said)),
+        PlainSerializer(lambda part: part.plain()),
+    ]
+
+
+def _batch(value: Any) -> int | str:
+    if isinstance(value, str):
+        expression.batch_size(value, 0)
+        return " ".join(value.split())
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or value < 1:
+        raise ValueError(f"{value!r} is not a batch size; say a whole number from 1, or e.g. 30 + 10 * epoch")
+    return int(value)
+
+
+def _overlap(value: Any) -> float | int:
+    if value is True:
+        return 0.5
+    if value is False:
+        return 0
+    if isinstance(value, (int, float)) and (0 <= value < 1 or (value >= 1 and value == int(value))):
+        return int(value) if value >= 1 or value == 0 else float(value)
+    raise ValueError(f"{value!r} is not an overlap; say a share below 1, a number of examples, or true for one half")
+
+
+def _subset(value: Any) -> Any:
+    return {"size": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+
+
+class Subset(Frozen):
+    """A part of the training set, drawn once or anew each epoch."""
+
+    size: int = Field(ge=1)
+    redraw: Literal["never", "epoch"] = "never"
+
+
+class EarlyStop(Frozen):
+    """Ends a run before its steps are up. Judged on validation where there is one, else on test."""
+
+    patience: int | None = Field(None, ge=1)  # evaluations without a better value
+    target: float | None = None  # stop at the first evaluation this good
+    metric: Literal["accuracy", "loss"] = "accuracy"
+
+
+class Run(Frozen):
+    data: _part("data")  # type: ignore[valid-type]
+    model: _part("model")  # type: ignore[valid-type]
+    loss: _part("loss") = Part("loss", "softmax_ce")  # type: ignore[valid-type]
+    optimizer: _part("optimizer")  # type: ignore[valid-type]
+    lr: float = Field(gt=0)
+    schedule: _part("schedule") = Part("schedule", "constant")  # type: ignore[valid-type]
+    warmup: int = Field(0, ge=0)  # steps of linear warm-up in front of the schedule
+    batch: Annotated[int | str, BeforeValidator(_batch)] = 100  # examples, or an expression of the epoch
+    order: Literal["shuffle", "file", "random"] = "shuffle"  # random draws with replacement
+    subset: Annotated[Subset | None, BeforeValidator(_subset)] = None
+    overlap: Annotated[float | int, BeforeValidator(_overlap)] = 0  # share (or number) of a batch kept in the next
+    steps: int | None = Field(None, ge=1)
+    epochs: float | None = Field(None, gt=0)
+    evaluate_every: Annotated[int, Field(ge=1)] | Literal["epoch"] | None = None  # steps; unsaid: see evaluation_steps
+    early_stop: EarlyStop | None = None
+    clip_norm: float | None = Field(None, gt=0)  # largest norm of the whole gradient
+    clip_value: float | None = Field(None, gt=0)  # largest size of each entry
+    precision: Literal["fp32", "fp64"] = "fp32"
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    seed: int = Field(0, ge=0)
+    trial: int = Field(0, ge=0)  # repetition of a timing with the same seed
+
+
+def construct(values: dict[str, Any]) -> Run:
+    """A Run from values that have been read already: a plan makes 100,000 of these."""
+    run = Run.__new__(Run)
+    object.__setattr__(run, "__dict__", values)
+    object.__setattr__(run, "__pydantic_fields_set__", _UNSET)
+    object.__setattr__(run, "__pydantic_extra__", None)
+    object.__setattr__(run, "__pydantic_private__", None)
+    return run
+
+
+_UNSET: set[str] = set()
+FIELDS = tuple(Run.model_fields)
+PARTS = ("data", "model", "loss", "optimizer", "schedule")
+
+
+def check(run: Run) -> None:
+    """What must hold between fields; ArgumentError names the field to mend."""
+    if (run.steps is None) == (run.epochs is None):
+        raise ArgumentError("say how long to train: steps or epochs, one of the two.", "steps")
+    if run.steps is not None and run.warmup > run.steps:
+        raise ArgumentError(f"warmup is {run.warmup} steps, the whole run {run.steps}.", "warmup")
+    if run.overlap and run.order == "random":
+        raise ArgumentError(
+            "random batches are drawn one by one and cannot overlap; use order file or shuffle.", "overlap"
+        )
+    if isinstance(run.batch, int) and run.overlap >= run.batch:
+        raise ArgumentError(f"an overlap of {run.overlap} leaves no new example in a batch of {run.batch}.", "overlap")
+    if isinstance(run.batch, str) and run.epochs is not None:
+        _reaches_last_epoch(run.batch, run.epochs)
+    stop = run.early_stop
+    if stop and (stop.patience is None) == (stop.target is None):
+        raise ArgumentError("say patience or target, one of the two.", "early_stop")
+    _check_task(run)
+
+
+def _reaches_last_epoch(batch: str, epochs: float) -> None:
+    try:
+        expression.batch_size(batch, max(0, int(epochs) - 1))
+    except ValueError as error:
+        raise ArgumentError(f"{error}.", "batch") from None
+
+
+def _check_task(run: Run) -> None:
+    data, loss = run.data.entry, run.loss.entry
+    if data and loss and data.task == "values" and loss.task == "classes":
+        raise ArgumentError(
+            f"{run.data.name} has values, not classes; {run.loss.name} needs classes. Use mse or sum_squares.",
+            "loss",
+        )
+    if data and data.task == "values" and run.early_stop and run.early_stop.metric == "accuracy":
+        raise ArgumentError(f"{run.data.name} has no accuracy; say metric: loss.", "early_stop")
+    if run.model.name == "line" and data and data.task != "values":
+        raise ArgumentError(f"the model line fits one value to one value, not the classes of {run.data.name}.", "model")

@@ -1,0 +1,110 @@
+"""The signature of a user's own callable, read from its source by `ast`: nothing is imported before `run`."""
+
+import ast
+import hashlib
+import sys
+from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from paceline.errors import nearest
+from paceline.spec.part import Part
+from paceline.spec.parts import ArgumentError
+
+_GIVEN = {
+    "model": ("input_shape", "outputs", "classes"),
+    "data": ("files",),
+    "loss": (),
+    "optimizer": ("params", "lr"),
+    "schedule": ("step", "total"),
+}
+
+
+@dataclass(frozen=True)
+class Signature:
+    names: tuple[str, ...]
+    required: tuple[str, ...]
+    anything: bool  # takes **kwargs
+
+
+def source_of(module: str, folder: Path) -> Path | None:
+    """The module's file, beside the study first; None where it has no Python source that can be found unimported."""
+    head, *rest = module.split(".")
+    spec = PathFinder.find_spec(head, [str(folder), *sys.path])
+    if spec is None:
+        raise ArgumentError(f"no module '{head}': neither {folder / (head + '.py')} nor an installed package.")
+    if not rest:
+        return Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
+    for place in spec.submodule_search_locations or ():
+        base = Path(place, *rest)
+        for file in (base.with_suffix(".py"), base / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
+
+
+def source_hash(part: Part, folder: Path) -> str | None:
+    file = source_of(part.path.partition(":")[0], folder)
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file else None
+
+
+def check(part: Part, folder: Path) -> None:
+    """Refuses a path that leads nowhere and arguments that the callable does not take."""
+    module, _, attribute = part.path.partition(":")
+    file = source_of(module, folder)
+    if file is None:
+        return
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError) as error:
+        raise ArgumentError(f"{file} is not valid Python: {error}.") from None
+    found = {node.name: node for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    if attribute not in found:
+        if attribute in _bound_names(tree):
+            return
+        raise ArgumentError(
+            f"{file} has no '{attribute}'. {nearest(attribute, found) if found else 'It defines nothing.'}"
+        )
+    signature = _signature(found[attribute])
+    if signature:
+        _compare(part, signature)
+
+
+def _compare(part: Part, signature: Signature) -> None:
+    said = {key for key, _ in part.args}
+    own = tuple(name for name in signature.names if name not in _GIVEN[part.kind])
+    for key in said:
+        if key not in own and not signature.anything:
+            raise ArgumentError(
+                f"{part.name} has no argument '{key}'. {nearest(key, own) if own else 'It takes none.'}", key
+            )
+    for name in signature.required:
+        if name not in said and name not in _GIVEN[part.kind] and part.kind in ("model", "data"):
+            raise ArgumentError(f"{part.name} needs the argument '{name}'.")
+
+
+def _bound_names(tree: ast.Module) -> set[str]:
+    """Names that the module imports or assigns at its top: there, but with no signature to read."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names.update(target.id for target in targets if isinstance(target, ast.Name))
+    return names
+
+
+def _signature(node: ast.ClassDef | ast.FunctionDef) -> Signature | None:
+    function: ast.stmt | None = node
+    if isinstance(node, ast.ClassDef):
+        function = next((n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None)
+    if not isinstance(function, ast.FunctionDef):
+        return None
+    args = function.args
+    positional = [a.arg for a in (*args.posonlyargs, *args.args)]
+    if isinstance(node, ast.ClassDef):
+        positional = positional[1:]
+    required = positional[: len(positional) - len(args.defaults)]
+    required += [a.arg for a, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None]
+    return Signature((*positional, *(a.arg for a in args.kwonlyargs)), tuple(required), args.kwarg is not None)

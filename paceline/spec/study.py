@@ -1,0 +1,204 @@
+"""A Study: a question, the runs that answer it, and how they are to be read."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, PrivateAttr, ValidationError
+
+from paceline.errors import StudyError, nearest
+from paceline.spec.document import Document, KeyPath, read
+from paceline.spec.override import override
+from paceline.spec.run import FIELDS, PARTS, Frozen
+
+_SETTINGS = tuple(name for name in FIELDS if name != "trial")
+_NESTED = (*PARTS, "subset", "early_stop")
+MAX_RUNS = 1_000_000
+
+
+class Range(Frozen):
+    """A tuned axis to sample from."""
+
+    low: float
+    high: float
+    scale: Literal["linear", "log"] = "linear"
+
+
+class Study(Frozen):
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    question: str = ""
+    base: dict[str, Any] = {}
+    compare: dict[str, list[Any]] = {}  # the scientific axes: what the question is about
+    tune: dict[str, Any] = {}  # the nuisance axes: each compared setting is shown at its own best
+    cases: dict[str, dict[str, Any]] = {}  # named settings that are no grid; each may have its own tune
+    repeat: int = Field(3, ge=1, le=10_000)  # seeds
+    measure: Literal["accuracy", "time"] = "accuracy"
+    select: Literal["validation", "test", "best_epoch"] = "validation"
+    published: Any = None
+    assumed: list[str] = []
+    scales: dict[str, dict[str, Any]] = {}  # named sizes: settings for --scale
+
+    _document: Document = PrivateAttr()
+    _folder: Path = PrivateAttr()
+
+    @property
+    def document(self) -> Document:
+        return self._document
+
+    @property
+    def folder(self) -> Path:
+        """Where the user's own parts are looked for: beside the study file."""
+        return self._folder
+
+
+def load(file: Path, *, sets: list[str] | None = None, seeds: int | None = None, scale: str | None = None) -> Study:
+    document = _accept_case_list(read(file))
+    if scale is not None:
+        document = _rescale(document, scale)
+    for text in sets or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise StudyError("say key=value, as in --set steps=200.", where=f"--set {text}")
+        document = override(document, key.strip(), value, f"--set {text}")
+    if seeds is not None:
+        document = override(document, "repeat", seeds, f"--seeds {seeds}")
+    return from_document(document, file.resolve().parent)
+
+
+def from_document(document: Document, folder: Path) -> Study:
+    document = _accept_case_list(document)
+    if not isinstance(document.data, dict):
+        raise document.error((), "a study is a mapping with name, base, compare, tune, cases and repeat.")
+    _refuse_unknown(document, (), document.data, Study.model_fields)
+    try:
+        study = Study.model_validate(document.data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise document.error(tuple(first["loc"]), said(first)) from None
+    study._document, study._folder = document, folder
+    _check_axes(study)
+    return study
+
+
+def said(error: Any) -> str:
+    """pydantic's words for one error, with the value that caused it."""
+    if error["type"] == "missing":
+        return f"'{error['loc'][-1]}' is missing."
+    message = error["msg"].removeprefix("Value error, ").rstrip(".")
+    return f"{message}." if error["type"] == "value_error" else f"{message}, not {error['input']!r}."
+
+
+def _accept_case_list(document: Document) -> Document:
+    """Cases may be a mapping or a list of mappings with a name; here they become the mapping."""
+    data = document.data
+    if not isinstance(data, dict) or not isinstance(data.get("cases"), list):
+        return document
+    cases: dict[str, Any] = {}
+    lines = dict(document.lines)
+    for index, case in enumerate(data["cases"]):
+        at = ("cases", index)
+        if not isinstance(case, dict) or not isinstance(case.get("name"), str):
+            raise document.error(at, "a case in a list needs a name: - {name: ..., ...}.")
+        if case["name"] in cases:
+            raise document.error(at, f"two cases are named '{case['name']}'; a name stands once.")
+        cases[case["name"]] = {key: value for key, value in case.items() if key != "name"}
+        for path, line in document.lines.items():
+            if path[:2] == at:
+                lines[("cases", case["name"], *path[2:])] = line
+    return Document(document.file, {**data, "cases": cases}, lines)
+
+
+def _rescale(document: Document, scale: str) -> Document:
+    scales = document.data.get("scales") if isinstance(document.data, dict) else None
+    if not isinstance(scales, dict) or not isinstance(scales.get(scale), dict):
+        raise document.error(
+            ("scales",),
+            f"no scale '{scale}' here. {nearest(scale, scales or {}) if scales else 'The study has none.'}",
+        )
+    for key, value in scales[scale].items():
+        document = override(document, key, value, document.where(("scales", scale, key)))
+    return document
+
+
+def _refuse_unknown(document: Document, path: KeyPath, data: dict[str, Any], allowed: Any) -> None:
+    for key in data:
+        if key not in allowed:
+            raise document.error((*path, key), f"unknown key '{key}'. {nearest(key, allowed)}")
+
+
+def _check_axes(study: Study) -> None:
+    document = study.document
+    _check_keys(document, ("base",), study.base)
+    _check_keys(document, ("compare",), study.compare)
+    _check_tune(document, ("tune",), study.tune)
+    for key, values in study.compare.items():
+        _check_values(document, ("compare", key), values)
+    for name, case in study.cases.items():
+        at: KeyPath = ("cases", name)
+        _check_keys(document, at, {key: value for key, value in case.items() if key != "tune"})
+        if not isinstance(case.get("tune", {}), dict):
+            raise document.error((*at, "tune"), "tune is a mapping of axes to lists of values.")
+        _check_tune(document, (*at, "tune"), case.get("tune", {}))
+        for key in (*study.compare, *study.tune):
+            if key in case or key in case.get("tune", {}):
+                raise document.error((*at, key), f"'{key}' is an axis of the study and cannot be set by a case too.")
+    for key in study.compare:
+        if key in study.tune:
+            raise document.error(("tune", key), f"'{key}' is compared and tuned; it can be one of the two.")
+    for name, settings in study.scales.items():
+        if not settings:
+            raise document.error(("scales", name), "an empty scale; say what it changes.")
+
+
+def _check_keys(document: Document, path: KeyPath, settings: dict[str, Any]) -> None:
+    for key in settings:
+        head, dot, rest = key.partition(".")
+        if key == "seed" and path[0] != "base":
+            raise document.error((*path, key), "seeds are no axis; say repeat: N.")
+        if head not in _SETTINGS:
+            raise document.error((*path, key), f"unknown key '{key}'. {nearest(head, _SETTINGS)}")
+        if dot and (head not in _NESTED or not rest.isidentifier()):
+            raise document.error((*path, key), f"'{head}' has no '{rest}'; dotted keys go into {', '.join(_NESTED)}.")
+
+
+def _check_values(document: Document, path: KeyPath, values: Any) -> None:
+    if not isinstance(values, list):
+        raise document.error(path, f"an axis is a list of values, not {values!r}.")
+    if not values:
+        raise document.error(path, "an empty axis; give it at least one value.")
+    seen: list[Any] = []
+    for index, value in enumerate(values if len(values) <= 1000 else ()):
+        if value in seen:
+            raise document.error((*path, index), f"{value!r} stands twice on this axis.")
+        seen.append(value)
+
+
+def _check_tune(document: Document, path: KeyPath, tune: dict[str, Any]) -> None:
+    axes = {key: value for key, value in tune.items() if key != "sample"}
+    _check_keys(document, path, axes)
+    if "sample" not in tune:
+        for key, values in axes.items():
+            _check_values(document, (*path, key), values)
+        return
+    count = tune["sample"]
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_RUNS:
+        raise document.error((*path, "sample"), f"{count!r} is not a number of samples; say a whole number from 1.")
+    if not axes:
+        raise document.error(path, "nothing to sample; give tune at least one axis.")
+    for key, values in axes.items():
+        _check_samples(document, (*path, key), values)
+
+
+def _check_samples(document: Document, path: KeyPath, values: Any) -> None:
+    if isinstance(values, list):
+        return _check_values(document, path, values)
+    if not isinstance(values, dict):
+        raise document.error(path, "say a list, or {low: ..., high: ..., scale: linear or log}.")
+    _refuse_unknown(document, path, values, Range.model_fields)
+    try:
+        axis = Range.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise document.error((*path, *first["loc"]), said(first)) from None
+    if axis.low >= axis.high or (axis.scale == "log" and axis.low <= 0):
+        raise document.error(path, "low must be below high, and above 0 on a log scale.")
+    return None

@@ -1,0 +1,39 @@
+"""The one place that knows about devices: which there is, when it has finished, what it is called."""
+
+import torch
+
+from paceline.errors import DeviceError
+
+
+def resolve(name: str) -> torch.device:
+    """The device that `auto | cpu | cuda | mps` means on this machine; refused if it is not there."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise DeviceError(
+            "device: cuda, but this machine has no CUDA device that torch can use. Try device: auto or cpu."
+        )
+    if name == "mps" and not torch.backends.mps.is_available():
+        raise DeviceError(
+            "device: mps, but this machine has no Metal device that torch can use. Try device: auto or cpu."
+        )
+    return torch.device(name)
+
+
+def prepare(device: torch.device) -> None:
+    """Makes the same run give the same numbers twice: cuDNN may otherwise choose another algorithm each time."""
+    if device.type == "cuda":
+        torch.backends.cudnn.benchmark = False
+        torch.backends.cudnn.deterministic = True
+
+
+def synchronize(device: torch.device) -> None:
+    """Waits until the device has done all it was given, so that a clock may be read."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()
+
+
+def describe(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

@@ -1,0 +1,241 @@
+"""The plain loop: one run, from its first step to its last, as a generator of rows.
+
+It knows nothing of files, progress bars or other runs. Between rows it offers a Pause now and then, at a step
+boundary: whoever drives it may take a snapshot there, or stop by closing it.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paceline.data.batches import Composition
+from paceline.data.dataset import Dataset
+from paceline.data.draws import key
+from paceline.data.memory import Memory
+from paceline.spec import Run
+from paceline.train import build, checkpoint, device
+from paceline.train.clock import Clock
+from paceline.train.early import Stopper
+from paceline.train.evaluate import Score, evaluate
+
+PAUSE_SECONDS = 0.25
+_DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the record. A value that is not finite is None, and `nonfinite` says so."""
+
+    step: int  # updates made; 0 is before the first
+    epoch: int  # of the last update
+    examples: int
+    seconds: float  # of training: the clock stops for evaluation and recording
+    wall_seconds: float
+    train_loss: float | None  # mean over the batches since the last row
+    train_accuracy: float | None
+    loss: float | None  # held out: on test
+    accuracy: float | None
+    validation_loss: float | None
+    validation_accuracy: float | None
+    lr: float
+    nonfinite: bool = False
+    extras: dict[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A step boundary at which the run may be left, or its state kept."""
+
+    step: int
+    total: int
+    snapshot: Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The last thing a run gives: how it ended."""
+
+    status: str  # done or diverged
+    reason: str
+    step: int
+
+
+def train(
+    run: Run, dataset: Dataset, folder: Path = Path(), resume: dict[str, Any] | None = None
+) -> Iterator[Row | Pause | Outcome]:
+    """Trains the run; rows at step 0, at every evaluation and at the end, then the outcome."""
+    target = device.resolve(run.device)
+    device.prepare(target)
+    dtype = _DTYPES[run.precision]
+    model = build.model(run, dataset, folder).to(target, dtype)
+    channels_last = any(isinstance(layer, nn.Conv2d) for layer in model.modules())
+    if channels_last:
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = build.optimizer(run, parameters, folder)
+    loss_of, factor = build.loss(run, folder), build.schedule(run, folder)
+    data = {name: Memory(split, target, dtype, channels_last) for name, split in dataset.splits.items()}
+    held_out = {name: split for name, split in data.items() if name != "train"}
+    random_layers = [layer for layer in model.modules() if hasattr(layer, "reseed")]
+    composition = Composition(run, len(dataset.train))
+    total = composition.total_steps()
+    classes = dataset.classes is not None
+
+    position = _Position.start(target)
+    stopper = Stopper(run.early_stop)
+    if resume is not None:
+        checkpoint.restore(model, optimizer, resume)
+        position.load(resume["position"])
+        stopper.load(resume["stopper"])
+    clock = Clock(target, position.seconds, position.wall_seconds)
+
+    def snapshot() -> dict[str, Any]:
+        position.seconds, position.wall_seconds = clock.seconds, clock.wall_seconds
+        return {
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "position": position.__dict__,
+            "stopper": stopper.state(),
+        }
+
+    def row(lr: float) -> tuple[Row, dict[str, Score]]:
+        scores = {name: evaluate(model, optimizer, loss_of, split) for name, split in held_out.items()}
+        return _row(position, clock, scores, lr, classes, _extras(model)), scores
+
+    if position.step == 0:
+        yield row(run.lr * factor(0, total))[0]
+    model.train()
+    paused = time.perf_counter()
+    clock.start()
+    for batch in composition.batches(position.step):
+        lr = run.lr * factor(batch.step, total)
+        for group in optimizer.param_groups:
+            group["lr"] = lr
+        torch.manual_seed(key(run.seed, "layers", batch.step))
+        for index, layer in enumerate(random_layers):
+            layer.reseed(key(run.seed, "dropout", batch.step, index))  # type: ignore[operator]
+
+        x, y = data["train"].gather(batch.indices)
+        outputs = model(x)
+        loss = loss_of(outputs, y)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        _clip(run, parameters)
+        optimizer.step()
+        position.advance(batch.epoch, len(y), loss.detach(), outputs.detach(), y if classes else None)
+
+        last = position.step == total
+        due = last or _due(run, position.step, total, batch.ends_epoch)
+        if not due and time.perf_counter() - paused < PAUSE_SECONDS:
+            continue
+        clock.stop()
+        finite = bool(torch.isfinite(position.loss_sum))
+        if due or not finite:
+            made, scores = row(lr)
+            yield made
+            position.clear()
+            ending = _ending(made, last, total, stopper.verdict(scores) if finite else None)
+            if ending:
+                yield ending
+                return
+        yield Pause(position.step, total, snapshot)
+        paused = time.perf_counter()
+        clock.start()
+
+
+@dataclass
+class _Position:
+    """Where a run stands: all that a checkpoint needs beside model and optimizer."""
+
+    step: int
+    epoch: int
+    examples: int
+    batches: int  # since the last row
+    seen: int
+    loss_sum: Tensor  # stay on the device: reading them each step would make it wait
+    correct: Tensor
+    seconds: float
+    wall_seconds: float
+
+    @classmethod
+    def start(cls, target: torch.device) -> "_Position":
+        zero = torch.zeros((), device=target)
+        return cls(0, 0, 0, 0, 0, zero, zero.long(), 0.0, 0.0)
+
+    def load(self, kept: dict[str, Any]) -> None:
+        device = self.loss_sum.device
+        for name, value in kept.items():
+            setattr(self, name, value.to(device) if isinstance(value, Tensor) else value)
+
+    def advance(self, epoch: int, examples: int, loss: Tensor, outputs: Tensor, y: Tensor | None) -> None:
+        self.step += 1
+        self.epoch = epoch
+        self.examples += examples
+        self.batches += 1
+        self.seen += examples
+        self.loss_sum = self.loss_sum + loss
+        if y is not None:
+            self.correct = self.correct + (outputs.argmax(-1) == y).sum()
+
+    def clear(self) -> None:
+        self.batches = self.seen = 0
+        self.loss_sum, self.correct = torch.zeros_like(self.loss_sum), torch.zeros_like(self.correct)
+
+
+def _due(run: Run, step: int, total: int, ends_epoch: bool) -> bool:
+    """Whether to evaluate after this step. Unsaid: each epoch when counting epochs, else 20 times a run."""
+    if run.evaluate_every == "epoch" or (run.evaluate_every is None and run.epochs is not None):
+        return ends_epoch
+    return step % (run.evaluate_every or max(1, total // 20)) == 0
+
+
+def _clip(run: Run, parameters: list[nn.Parameter]) -> None:
+    if run.clip_value is not None:
+        nn.utils.clip_grad_value_(parameters, run.clip_value)
+    if run.clip_norm is not None:
+        nn.utils.clip_grad_norm_(parameters, run.clip_norm)
+
+
+def _extras(model: nn.Module) -> dict[str, float]:
+    return model.extras() if hasattr(model, "extras") else {}  # type: ignore[operator]
+
+
+def _row(
+    at: _Position, clock: Clock, scores: dict[str, Score], lr: float, classes: bool, extras: dict[str, float]
+) -> Row:
+    test, validation = scores["test"], scores.get("validation")
+    values = {
+        "train_loss": at.loss_sum.item() / at.batches if at.batches else None,
+        "train_accuracy": at.correct.item() / at.seen if at.batches and classes else None,
+        "loss": test.loss,
+        "accuracy": test.accuracy,
+        "validation_loss": validation.loss if validation else None,
+        "validation_accuracy": validation.accuracy if validation else None,
+        **extras,
+    }
+    finite = {name: value if value is None or math.isfinite(value) else None for name, value in values.items()}
+    return Row(
+        step=at.step,
+        epoch=at.epoch,
+        examples=at.examples,
+        seconds=clock.seconds,
+        wall_seconds=clock.wall_seconds,
+        lr=lr,
+        nonfinite=finite != values,
+        extras={name: finite.pop(name) for name in extras},
+        **finite,
+    )
+
+
+def _ending(row: Row, last: bool, total: int, stop: str | None) -> Outcome | None:
+    if row.nonfinite:
+        return Outcome("diverged", f"a loss or parameter is not finite at step {row.step}", row.step)
+    if stop:
+        return Outcome("done", stop, row.step)
+    return Outcome("done", f"all {total} steps", row.step) if last else None
