@@ -50,7 +50,7 @@ def _cost(session: Session, missing: set[str]) -> list[str]:
         lines.append(f"{expected.unknown} runs use parts of your own: their size is known only when they are built.")
     if session.stale:
         lines.append(
-            f"{len(session.stale)} finished runs are stale: your own parts have changed. --redo-stale trains them again."
+            f"{len(session.stale)} finished runs are stale: own parts have changed. --redo-stale trains them again."
         )
     return lines
 

@@ -17,16 +17,11 @@ def axis_names(trials: Iterable[Trial]) -> list[str]:
     return list(dict.fromkeys(name for trial in trials for name in trial.axes))
 
 
-def axis_column(name: str) -> str:
-    """An axis is a column of its own name, but for `lr`, which is what the schedule made of it in each row."""
-    return f"axis.{name}" if name in SCHEMA else name
-
-
 def _frame(trials: list[Trial]) -> pl.DataFrame:
     """run, case, axes, seed: a line a trial. Two cases that share a run have a line each."""
     columns: dict[str, list[Any]] = {"run": [t.id for t in trials], "case": [t.case or None for t in trials]}
     for name in axis_names(trials):
-        columns[axis_column(name)] = _one_type([t.axes.get(name) for t in trials])
+        columns[name] = _one_type([t.axes.get(name) for t in trials])
     columns["seed"] = [t.run.seed for t in trials]
     return pl.DataFrame(columns, schema_overrides={"run": pl.String, "case": pl.String, "seed": pl.Int64})
 
@@ -39,8 +34,13 @@ def _one_type(values: list[Any]) -> list[Any]:
 
 
 def join_rows(trials: list[Trial], rows: pl.DataFrame) -> pl.DataFrame:
-    """Every recorded row of the study with case, axes and seed: what `export` writes."""
-    joined = _frame(trials).join(rows, on="run", how="inner", maintain_order="left")
+    """Every recorded row of the study with case, axes and seed: what `export` writes.
+
+    An axis that a row has too (lr, which the schedule changes from row to row) is the column `axis.lr`.
+    """
+    frame = _frame(trials)
+    frame = frame.rename({name: f"axis.{name}" for name in frame.columns[1:] if name in SCHEMA})
+    joined = frame.join(rows, on="run", how="inner", maintain_order="left")
     return joined.drop(
         [
             name

@@ -30,6 +30,7 @@ class Arg:
     high: float | None = None
     choices: tuple[str, ...] = ()
     above: bool = False  # the low end itself is excluded
+    below: bool = False  # the high end itself is excluded
 
     def read(self, value: Any, key: str) -> Any:
         if self.type in ("numbers", "integers"):
@@ -48,8 +49,9 @@ class Arg:
         whole = self.type == "integer"
         if isinstance(value, bool) or not isinstance(value, (int, float)) or (whole and value != int(value)):
             raise ArgumentError(f"{value!r} is not a {'whole number' if whole else 'number'}.", key)
-        below = self.low is not None and (value <= self.low if self.above else value < self.low)
-        if value != value or below or (self.high is not None and value > self.high):
+        small = self.low is not None and (value <= self.low if self.above else value < self.low)
+        large = self.high is not None and (value >= self.high if self.below else value > self.high)
+        if value != value or small or large:
             raise ArgumentError(f"{value!r} is outside its range; allowed: {self.range}.", key)
         return int(value) if whole else float(value)
 
@@ -62,7 +64,7 @@ class Arg:
     @property
     def range(self) -> str:
         low = "" if self.low is None else f"{'above' if self.above else 'at least'} {self.low:g}"
-        high = "" if self.high is None else f"at most {self.high:g}"
+        high = "" if self.high is None else f"{'below' if self.below else 'at most'} {self.high:g}"
         return " and ".join(part for part in (low, high) if part) or "any"
 
 
@@ -84,6 +86,11 @@ def integer(default: Any = REQUIRED, low: float | None = None, high: float | Non
     return Arg("integer", default, low, high)
 
 
+def share(default: float, above: bool = False) -> Arg:
+    """A number from 0 to below 1, as a decay rate is."""
+    return Arg("number", default, 0, 1, above=above, below=True)
+
+
 def flag(default: bool) -> Arg:
     return Arg("flag", default)
 
@@ -96,8 +103,9 @@ _momentum = number(0.9, low=0)
 _epsilon = number(1e-8, low=0)
 _penalty = number(0.0, low=0)
 _accumulator = number(0.1, low=0)
+_positive = number(0.1, low=0, above=True)
 _smoothing = number(0.0, low=0, high=1)
-_beta = {"beta1": number(0.9, low=0, high=1), "beta2": number(0.999, low=0, high=1), "epsilon": _epsilon}
+_beta = {"beta1": share(0.9), "beta2": share(0.999), "epsilon": _epsilon}
 _share = number(0.0, low=0, high=1)
 _validation = integer(5000, low=0, high=50_000)
 
@@ -205,7 +213,7 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "centered": flag(False),
             },
         ),
-        "adagrad": Entry("paceline.optim.adagrad:adagrad", {"initial_accumulator_value": _accumulator}),
+        "adagrad": Entry("paceline.optim.adagrad:adagrad", {"initial_accumulator_value": _positive}),
         "adadelta": Entry(
             "paceline.optim.adadelta:adadelta", {"rho": number(0.95, low=0, high=1), "epsilon": _epsilon}
         ),
@@ -222,7 +230,7 @@ TABLE: dict[str, dict[str, Entry]] = {
         "proximal_gd": Entry("paceline.optim.proximal_gd:proximal_gd", {"l1": _penalty, "l2": _penalty}),
         "proximal_adagrad": Entry(
             "paceline.optim.proximal_adagrad:proximal_adagrad",
-            {"initial_accumulator_value": _accumulator, "l1": _penalty, "l2": _penalty},
+            {"initial_accumulator_value": _positive, "l1": _penalty, "l2": _penalty},
         ),
         "sgd": Entry(
             "paceline.optim.sgd:sgd",
@@ -237,24 +245,27 @@ TABLE: dict[str, dict[str, Entry]] = {
         "lion": Entry(
             "paceline.optim.lion:lion",
             {
-                "beta1": number(0.9, low=0, high=1),
-                "beta2": number(0.99, low=0, high=1),
+                "beta1": share(0.9),
+                "beta2": share(0.99),
                 "weight_decay": _penalty,
             },
         ),
         "muon": Entry(
             "paceline.optim.muon:muon",
             {
-                "momentum": number(0.95, low=0, high=1),
+                "momentum": share(0.95),
                 "nesterov": flag(True),
                 "ns_steps": integer(5, low=1, high=20),
                 "weight_decay": _penalty,
-                "beta1": number(0.9, low=0, high=1),
-                "beta2": number(0.95, low=0, high=1),
+                "beta1": share(0.9),
+                "beta2": share(0.95),
                 "epsilon": _epsilon,
             },
         ),
-        "schedule_free": Entry("paceline.optim.schedule_free:schedule_free", {**_beta, "weight_decay": _penalty}),
+        "schedule_free": Entry(
+            "paceline.optim.schedule_free:schedule_free",
+            {**_beta, "beta1": share(0.9, above=True), "weight_decay": _penalty},
+        ),
     },
     "schedule": {
         "constant": Entry("paceline.optim.schedules:constant"),

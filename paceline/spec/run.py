@@ -115,6 +115,9 @@ def check(run: Run) -> None:
     stop = run.early_stop
     if stop and (stop.patience is None) == (stop.target is None):
         raise ArgumentError("say patience or target, one of the two.", "early_stop")
+    sgd = run.optimizer.complete if run.optimizer.name == "sgd" else {}
+    if sgd.get("nesterov") and (sgd["momentum"] == 0 or sgd["dampening"] > 0):
+        raise ArgumentError("sgd's nesterov needs a momentum above 0 and no dampening.", "optimizer")
     _check_task(run)
 
 

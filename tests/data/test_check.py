@@ -2,8 +2,8 @@ import pytest
 
 from paceline.data.catalogue import ENTRIES
 from paceline.data.check import check
-from paceline.spec.parts import TABLE
 from paceline.errors import DataError
+from paceline.spec.parts import TABLE
 
 
 def test_every_set_of_the_catalogue_can_be_checked():

@@ -55,12 +55,8 @@ def wheel(tmp_path, monkeypatch):
         info = "paceline_handmade-1.0.dist-info"
         with zipfile.ZipFile(place / "paceline_handmade-1.0-py3-none-any.whl", "w") as archive:
             archive.writestr(member, csv)
-            archive.writestr(
-                f"{info}/METADATA", "Metadata-Version: 2.1\nName: paceline-handmade\nVersion: 1.0\n"
-            )
-            archive.writestr(
-                f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-            )
+            archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: paceline-handmade\nVersion: 1.0\n")
+            archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
             archive.writestr(f"{info}/RECORD", "")
 
     return make
