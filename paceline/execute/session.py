@@ -14,6 +14,7 @@ from paceline.record.layout import FORMAT, StudyFolder, read_json, write_json
 from paceline.record.machine import usable_cores
 from paceline.record.reader import PackState, RunState, read_packs, states
 from paceline.spec import Study, plain
+from paceline.spec.run import PARTS
 from paceline.spec.signature import source_hash
 
 
@@ -68,11 +69,7 @@ def open_session(study: Study, out: Path, *, jobs: int | None = None) -> Session
     runs = {run: state for run, state in states(packs).items() if run in ids}
     count = jobs or 1
     cores = max(1, usable_cores() // count)
-    costs: dict[str, Cost | None] = {}
-    seen: dict[int, Cost | None] = {}
-    for trial in trials:  # seeds of one setting cost the same
-        costs[trial.id] = seen[id(trial.axes)] if id(trial.axes) in seen else cost(trial.run, cores)
-        seen[id(trial.axes)] = costs[trial.id]
+    costs = {trial.id: cost(trial.run, cores) for trial in trials}
     return Session(study, folder, trials, packs, runs, _stale(study, trials, runs), count, costs)
 
 
@@ -81,12 +78,10 @@ def _stale(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> froz
     now: dict[str, str | None] = {}
     stale = set()
     for trial in trials:
-        own = [
-            p
-            for p in (getattr(trial.run, kind) for kind in ("data", "model", "loss", "optimizer", "schedule"))
-            if p.own
-        ]
-        if not own or trial.id not in runs or not runs[trial.id].ended:
+        if trial.id not in runs or not runs[trial.id].ended:
+            continue
+        own = [part for kind in PARTS if (part := getattr(trial.run, kind)).own]
+        if not own:
             continue
         machine = runs[trial.id].pack.machine
         before = read_json(machine)["sources"] if machine.exists() else {}

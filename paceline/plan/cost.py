@@ -1,14 +1,16 @@
 """What a run costs, from its shape alone: floating-point operations, memory and rows. Nothing is built or timed."""
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from paceline.data.catalogue import ENTRIES
 from paceline.spec import Part, Run
 from paceline.spec.expression import batch_size
+from paceline.spec.run import Subset
 
 CORE_FLOPS = 25e9  # useful operations a second that one core gives such small kernels
 STEP_SECONDS = 3e-4  # what a step costs before any arithmetic
@@ -46,6 +48,25 @@ class Cost:
 
 def cost(run: Run, cores: int) -> Cost | None:
     """None where the data or the model is the user's own and its size unknown before it is built."""
+    return _cost(_Sizes(**{name: getattr(run, name) for name in _Sizes._fields[:-1]}, cores=cores))
+
+
+class _Sizes(NamedTuple):
+    """The fields that a cost depends on: runs that share them share it."""
+
+    data: Part
+    model: Part
+    batch: int | str
+    subset: Subset | None
+    steps: int | None
+    epochs: float | None
+    evaluate_every: int | str | None
+    precision: str
+    cores: int
+
+
+@functools.lru_cache(maxsize=100_000)
+def _cost(run: _Sizes) -> Cost | None:
     facts, make = facts_of(run.data), _MODELS.get(run.model.name)
     if facts is None or make is None:
         return None
@@ -55,7 +76,7 @@ def cost(run: Run, cores: int) -> Cost | None:
     rows = 1 + _evaluations(run, steps, pool)
     operations = 6.0 * shape.multiply_adds * examples + 2.0 * shape.multiply_adds * facts.held_out * rows
     updates = 40.0 * shape.parameters * steps
-    seconds = START_SECONDS + STEP_SECONDS * steps + (operations + updates) / (CORE_FLOPS * cores)
+    seconds = START_SECONDS + STEP_SECONDS * steps + (operations + updates) / (CORE_FLOPS * run.cores)
     width = 8 if run.precision == "fp64" else 4
     values = math.prod(facts.shape) * (facts.train + facts.held_out)
     kept = shape.activations * max(_widest(run, steps, pool), 2_000_000 // max(1, math.prod(facts.shape)))
@@ -75,7 +96,7 @@ def facts_of(part: Part) -> Facts | None:
     return Facts(known.examples - held_out, held_out, known.shape, known.classes)
 
 
-def _steps(run: Run, pool: int) -> tuple[int, int]:
+def _steps(run: _Sizes, pool: int) -> tuple[int, int]:
     """(steps, examples), an overlap left out of account; growing batches by walking the epochs."""
     if isinstance(run.batch, int):
         width = min(run.batch, pool)
@@ -89,12 +110,12 @@ def _steps(run: Run, pool: int) -> tuple[int, int]:
     return (run.steps or steps), examples
 
 
-def _widest(run: Run, steps: int, pool: int) -> int:
+def _widest(run: _Sizes, steps: int, pool: int) -> int:
     epochs = 0 if isinstance(run.batch, int) else int(run.epochs or min(steps, 100))
     return min(pool, max(batch_size(run.batch, 0), batch_size(run.batch, epochs)))
 
 
-def _evaluations(run: Run, steps: int, pool: int) -> int:
+def _evaluations(run: _Sizes, steps: int, pool: int) -> int:
     if run.evaluate_every == "epoch" or (run.evaluate_every is None and run.epochs is not None):
         width = min(batch_size(run.batch, 0), pool)
         return max(1, round(run.epochs or steps * width / pool))

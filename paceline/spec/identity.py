@@ -4,6 +4,7 @@ A field added later, at its default, changes no id. What the run was trained wit
 versions, machine) is recorded beside the id, not in it.
 """
 
+import functools
 import hashlib
 import json
 from typing import Any
@@ -12,15 +13,13 @@ from paceline.spec.part import Part
 from paceline.spec.run import Run
 
 FORMAT = 1
-_DEFAULTS = {name: field.default for name, field in Run.model_fields.items()}
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-_REPEATS = ("seed", "trial")
+_DEFAULTS = {name: field.default for name, field in sorted(Run.model_fields.items())}
+_SETTING = {name: default for name, default in _DEFAULTS.items() if name not in ("seed", "trial")}
 
 
 def plain(run: Run) -> dict[str, Any]:
     """The run's non-default fields as plain values: what a study file would have to say."""
-    said = {name: value for name, value in run.__dict__.items() if value is not _DEFAULTS[name]}
-    return {name: _plain(value) for name, value in said.items() if value != _DEFAULTS[name]}
+    return {name: _plain(value) for name, value in run.__dict__.items() if value != _DEFAULTS[name]}
 
 
 def _plain(value: Any) -> Any:
@@ -31,13 +30,26 @@ def _plain(value: Any) -> Any:
 
 def setting_hash(run: Run) -> Any:
     """The hash of everything but seed and trial, ready to be continued by `repeat_id`."""
-    setting = {key: value for key, value in plain(run).items() if key not in _REPEATS}
-    return hashlib.sha256(_canonical([FORMAT, setting]).encode())
+    said = run.__dict__
+    words = [_word(name, said[name]) for name, default in _SETTING.items() if said[name] is not default]
+    return hashlib.sha256(f"{FORMAT};{''.join(words)}".encode())
+
+
+def _word(name: str, value: Any) -> str:
+    own = isinstance(value, Part) and value.own  # 1 and 1.0 are one key to a cache, but two arguments to own code
+    return _spell(name, value) if own else _spell_once(name, value)
+
+
+def _spell(name: str, value: Any) -> str:
+    return "" if value == _DEFAULTS[name] else f"{name}={json.dumps(_plain(value), sort_keys=True)};"
+
+
+_spell_once = functools.lru_cache(maxsize=100_000)(_spell)
 
 
 def repeat_id(setting: Any, seed: int, trial: int = 0) -> str:
     digest = setting.copy()
-    digest.update(f"|{seed}|{trial}".encode())
+    digest.update(f"{seed};{trial}".encode())
     return str(digest.hexdigest()[:16])
 
 
