@@ -75,6 +75,8 @@ def run(
     for event in execute(session, data=Path(data) if data else None, retry_failed=retry_failed):
         if event.kind == "refused":
             raise RecordError(event.reason)
+        if event.status == "interrupted":
+            raise KeyboardInterrupt
     return results(study, out=out)
 
 

@@ -40,6 +40,7 @@ Scale = Annotated[str | None, typer.Option("--scale", metavar="NAME", help="A si
 Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes side by side.")]
 
 OUT = Path("runs")
+SHOWN = 30  # settings that `run` prints at its end
 
 
 def main() -> None:
@@ -148,7 +149,10 @@ def run(
     refused = show(execute(session, data=data, retry_failed=retry_failed), tally, console)
     if refused:
         raise RecordError(refused.reason)
-    _print(results(loaded, out=out).table, loaded.question)
+    table = results(loaded, out=out).table
+    _print(table.head(SHOWN), loaded.question)
+    if table.height > SHOWN:
+        print(f"... and {table.height - SHOWN} more settings: paceline table {loaded.name} --out {out}")
     _end(open_session(loaded, out, jobs=jobs), study, out)
 
 
@@ -217,7 +221,7 @@ def data_list(data: Data = None, out: Out = OUT) -> None:
     from paceline.data.locate import Files
 
     rows = [{**row, "shape": " x ".join(map(str, row["shape"]))} for row in describe(Files.search(data))]
-    _print(pl.DataFrame(rows))
+    _print(pl.DataFrame(rows).drop("source"))
 
 
 @data_app.command("get")

@@ -96,10 +96,10 @@ class Entry:
     examples: int
     shape: tuple[int, ...]
     classes: int | None
-    test: int = 0  # of the examples, where the set fixes it
     files: tuple[File, ...] = ()
     mirrors: tuple[Mirror, ...] = ()
     inside: Packaged | None = None
+    test: int = 0  # of the examples, where the set fixes them
 
     @property
     def fetched(self) -> bool:

@@ -9,11 +9,11 @@ from typing import Any
 from paceline.errors import PacelineError
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.worker import Stop, set_threads, work
+from paceline.execute.worker import Stop, prepare, work
 
 
 def inline(packs: list[str], job: Job) -> Iterator[Event]:
-    set_threads(job.threads)
+    prepare(job)
     with stop_on_signal() as stop:
         for pack in packs:
             if stop():

@@ -14,6 +14,7 @@ class Job:
     threads: int
     timing: str  # exclusive or shared
     wanted: frozenset[str]  # runs to train; a kept pack may hold others
+    retry_failed: bool = False
 
     def dumps(self) -> str:
         plain = asdict(self)

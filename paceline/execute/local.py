@@ -1,117 +1,180 @@
 """Packs in N processes side by side, the threads divided among them: runs are timed `shared`.
 
-A worker that dies (killed, out of memory) fails the run it was training, and another takes its place.
+A worker that dies (killed, out of memory) fails the run it was training, and another takes its place and its pack.
 """
 
 import contextlib
 import json
 import os
-import selectors
+import queue
 import signal
 import subprocess
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import IO, cast
 
 from paceline.execute.events import Event
 from paceline.execute.inline import stop_on_signal
 from paceline.execute.job import Job
+from paceline.execute.worker import Stop
+from paceline.record.claim import Claim
 from paceline.record.layout import StudyFolder
 from paceline.record.writer import PackWriter
 
+LINGER = 30.0  # seconds that a worker has to reach a step boundary once nobody listens any more
 
-@dataclass
+
+@dataclass(eq=False)
 class _Worker:
     process: subprocess.Popen[str]
     pack: str = ""
     run: str = ""
+    useful: bool = False  # has ended a run
 
     def give(self, pack: str) -> None:
         self.pack, self.run = pack, ""
+        self.say(pack)
+
+    def say(self, line: str) -> None:
+        """One that has died does not hear it; that it is dead is learnt from the end of its output."""
         with contextlib.suppress(BrokenPipeError):
-            print(pack, file=self.process.stdin, flush=True)
+            print(line, file=self.process.stdin, flush=True)
+
+    def dismiss(self) -> None:
+        self.pack = ""
+        with contextlib.suppress(BrokenPipeError):
+            cast(IO[str], self.process.stdin).close()
+
+
+@dataclass
+class _Pool:
+    job: Job
+    waiting: deque[str]
+    stop: Stop
+    workers: list[_Worker] = field(default_factory=list)  # those that have not ended
+    said: queue.Queue[tuple[_Worker, str]] = field(default_factory=queue.Queue)
 
 
 def local(packs: list[str], job: Job, jobs: int) -> Iterator[Event]:
-    waiting = deque(packs)
-    with stop_on_signal() as stop, selectors.DefaultSelector() as selector:
-        workers = [_start(job, selector) for _ in range(min(jobs, len(packs)))]
+    with stop_on_signal() as stop:
+        pool = _Pool(job, deque(packs), stop)
         try:
-            for worker in workers:
-                worker.give(waiting.popleft())
-            signalled = False
-            while selector.get_map():
-                if stop() and not signalled:
-                    signalled = True
-                    waiting.clear()
-                    for worker in workers:
-                        worker.process.send_signal(signal.SIGTERM)
-                for key, _ in selector.select(timeout=0.5):
-                    yield from _listen(key.data, job, selector, waiting, workers)
+            for _ in range(min(jobs, len(packs))):
+                _start(pool)
+            yield from _follow(pool)
+        except KeyboardInterrupt:
+            for worker in pool.workers:
+                worker.process.kill()
+            raise
         finally:
-            for worker in workers:
-                _dismiss(worker)
+            _dismiss_all(pool.workers)
 
 
-def _start(job: Job, selector: selectors.BaseSelector) -> _Worker:
-    command = [sys.executable, "-m", "paceline.execute.worker"]
+def _start(pool: _Pool) -> None:
+    """A worker with its first pack. A thread reads what it says: no pipe runs full, no line waits in a buffer."""
+    job = pool.job
     threads = {"OMP_NUM_THREADS": str(job.threads), "MKL_NUM_THREADS": str(job.threads)}
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **threads}
-    )
-    print(job.dumps(), file=process.stdin, flush=True)
+    with _deaf_to_interrupt():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "paceline.execute.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **threads},
+        )
     worker = _Worker(process)
-    selector.register(cast(IO[str], process.stdout), selectors.EVENT_READ, worker)
-    return worker
+    pool.workers.append(worker)
+    worker.say(job.dumps())
+    worker.give(pool.waiting.popleft())
+
+    def listen() -> None:
+        with cast(IO[str], process.stdout) as lines:
+            for line in lines:
+                pool.said.put((worker, line))
+        pool.said.put((worker, ""))
+
+    threading.Thread(target=listen, daemon=True).start()
 
 
-def _listen(
-    worker: _Worker, job: Job, selector: selectors.BaseSelector, waiting: deque[str], workers: list[_Worker]
-) -> Iterator[Event]:
-    line = cast(IO[str], worker.process.stdout).readline()
-    if not line:
-        selector.unregister(cast(IO[str], worker.process.stdout))
-        yield from _bury(worker, job)
-        if waiting:
-            workers.append(_start(job, selector))
-            workers[-1].give(waiting.popleft())
+@contextlib.contextmanager
+def _deaf_to_interrupt() -> Iterator[None]:
+    """What is started here never sees the terminal's Ctrl-C, not even before it can ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
         return
-    event = Event(**json.loads(line))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _follow(pool: _Pool) -> Iterator[Event]:
+    told = False
+    while pool.workers:
+        if pool.stop() and not told:
+            told = True
+            pool.waiting.clear()
+            for worker in pool.workers:
+                worker.process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(queue.Empty):
+            worker, line = pool.said.get(timeout=0.5)
+            yield from _hear(pool, worker, Event(**json.loads(line))) if line else _bury(pool, worker)
+
+
+def _hear(pool: _Pool, worker: _Worker, event: Event) -> Iterator[Event]:
     if event.kind == "began":
         worker.run = event.run
     elif event.kind == "ended":
-        worker.run = ""
+        worker.run, worker.useful = "", True
     elif event.kind == "refused":
-        waiting.clear()
+        pool.waiting.clear()
     if event.kind != "idle":
         yield event
-    elif waiting:
-        worker.give(waiting.popleft())
+    elif pool.waiting:
+        worker.give(pool.waiting.popleft())
     else:
-        worker.pack = ""
-        cast(IO[str], worker.process.stdin).close()
+        worker.dismiss()
 
 
-def _bury(worker: _Worker, job: Job) -> Iterator[Event]:
-    """What is left to say of a worker that is gone: nothing, or that it died in the middle of a run."""
-    code = worker.process.wait()
-    if not worker.pack or not worker.run:
-        return
+def _bury(pool: _Pool, worker: _Worker) -> Iterator[Event]:
+    """What is left to say of a worker that is gone: nothing, or that it died in the middle of its work."""
+    code, pack, run = worker.process.wait(), worker.pack, worker.run
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    reason = f"the worker process died ({how}); out of memory is the usual cause"
-    with PackWriter(StudyFolder(job.study).pack(worker.pack)) as writer:
-        writer.status(worker.run, "failed", reason=reason, traceback="", timing=job.timing)
-    yield Event("ended", worker.pack, worker.run, status="failed", reason=reason)
+    worker.dismiss()
+    pool.workers.remove(worker)
+    if code and pack and not pool.stop():
+        if run:
+            pool.job = replace(pool.job, wanted=pool.job.wanted - {run})
+            yield _fail(pool.job, pack, run, f"the worker process died ({how}); out of memory is the usual cause")
+        elif not worker.useful:
+            pool.waiting.clear()
+            yield Event("refused", pack, reason=f"a worker process died ({how}) before it could train.")
+            return
+        pool.waiting.appendleft(pack)
+    if pool.waiting:
+        _start(pool)
 
 
-def _dismiss(worker: _Worker) -> None:
-    with contextlib.suppress(OSError):
-        cast(IO[str], worker.process.stdin).close()
-    try:
-        worker.process.wait(timeout=30)
-    except subprocess.TimeoutExpired:
-        worker.process.kill()
-        worker.process.wait()
-    cast(IO[str], worker.process.stdout).close()
+def _fail(job: Job, pack: str, run: str, reason: str) -> Event:
+    folder = StudyFolder(job.study).pack(pack)
+    with Claim(folder.claim) as claim:
+        if not claim.held:
+            return Event("skipped", pack)
+        with PackWriter(folder) as writer:
+            writer.status(run, "failed", reason=reason, traceback="", timing=job.timing)
+    return Event("ended", pack, run, status="failed", reason=reason)
+
+
+def _dismiss_all(workers: list[_Worker]) -> None:
+    for worker in workers:
+        worker.dismiss()
+    for worker in workers:
+        try:
+            worker.process.wait(timeout=LINGER)
+        except subprocess.TimeoutExpired:
+            worker.process.kill()
+            worker.process.wait()

@@ -1,16 +1,17 @@
 """One `run` of a study: what is done already, what is missing, and the packs that will train it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from paceline.errors import StudyError
+from paceline.errors import RecordError, StudyError
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.plan.cost import Cost, cost
 from paceline.plan.expand import Trial, expand
 from paceline.plan.packs import Pack, pack
-from paceline.record.layout import FORMAT, StudyFolder, read_json, write_json
+from paceline.record.claim import Claim, waited
+from paceline.record.layout import FORMAT, StudyFolder, make_folder, write_json
 from paceline.record.machine import usable_cores
 from paceline.record.reader import PackState, RunState, read_packs, states
 from paceline.spec import Study, plain
@@ -60,6 +61,8 @@ class Session:
 
 
 def open_session(study: Study, out: Path, *, jobs: int | None = None) -> Session:
+    if jobs is not None and jobs < 1:
+        raise StudyError(f"{jobs} jobs; say a whole number from 1.", key="jobs")
     if study.measure == "time" and jobs and jobs > 1:
         raise StudyError("a study of time runs one run at a time; leave --jobs out.", key="measure", where=study.name)
     folder = StudyFolder.of(out, study.name)
@@ -80,12 +83,8 @@ def _stale(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> froz
     for trial in trials:
         if trial.id not in runs or not runs[trial.id].ended:
             continue
-        own = [part for kind in PARTS if (part := getattr(trial.run, kind)).own]
-        if not own:
-            continue
-        machine = runs[trial.id].pack.machine
-        before = read_json(machine)["sources"] if machine.exists() else {}
-        for part in own:
+        before = runs[trial.id].details.get("sources") or {}
+        for part in (part for kind in PARTS if (part := getattr(trial.run, kind)).own):
             if part.path not in now:
                 now[part.path] = source_hash(part, study.folder)
             if now[part.path] and before.get(part.name) not in (None, now[part.path]):
@@ -97,17 +96,19 @@ def set_stale_aside(session: Session) -> None:
     """Moves the packs of stale runs away, so that they are trained again by the sources of today."""
     for known in session.packs:
         if any(state.run in session.stale for state in known.runs):
-            session.folder.set_aside(known.folder)
+            with Claim(known.folder.claim) as claim:
+                if not claim.held:
+                    raise RecordError(f"{known.folder.path}: is being trained by another process; try again later.")
+                session.folder.set_aside(known.folder).claim.unlink(missing_ok=True)
 
 
 def execute(session: Session, *, data: Path | None = None, retry_failed: bool = False) -> Iterator[Event]:
     """Trains what is missing, and says how it goes."""
-    missing = session.missing(retry_failed)
-    write_study(session)
-    fresh = session.new_packs(missing)
-    for new in fresh:
-        write_pack(session, new)
-    packs = [*session.kept_packs(missing), *(new.id for new in fresh)]
+    make_folder(session.folder.path)
+    with waited(session.folder.planning):
+        session = _with_packs(session, read_packs(session.folder))
+        missing = session.missing(retry_failed)
+        packs = _settle_packs(session, missing)
     if not packs:
         return
     job = Job(
@@ -117,6 +118,7 @@ def execute(session: Session, *, data: Path | None = None, retry_failed: bool = 
         threads=max(1, usable_cores() // session.jobs),
         timing="exclusive" if session.jobs == 1 else "shared",
         wanted=frozenset(missing),
+        retry_failed=retry_failed,
     )
     if session.jobs == 1:
         from paceline.execute.inline import inline
@@ -128,15 +130,29 @@ def execute(session: Session, *, data: Path | None = None, retry_failed: bool = 
         yield from local(packs, job, session.jobs)
 
 
+def _with_packs(session: Session, packs: list[PackState]) -> Session:
+    """The session as it stands now that these packs are there."""
+    runs = {run: state for run, state in states(packs).items() if run in session.ids}
+    return replace(session, packs=packs, runs=runs)
+
+
+def _settle_packs(session: Session, missing: set[str]) -> list[str]:
+    """Writes which packs there are, one `run` at a time: two that packed alike runs unlike would train them twice."""
+    write_study(session)
+    fresh = session.new_packs(missing)
+    for new in fresh:
+        write_pack(session, new)
+    return [*session.kept_packs(missing), *(new.id for new in fresh)]
+
+
 def write_study(session: Session) -> None:
     study = session.study
-    said = study.model_dump(mode="json", exclude_defaults=True)
+    said = study.model_dump(mode="json")
     write_json(session.folder.study, {"format": FORMAT, "folder": str(study.folder), "study": said})
 
 
 def write_pack(session: Session, new: Pack) -> None:
+    folder = session.folder.pack(new.id)
     runs = [{"run": trial.id, "config": plain(trial.run)} for trial in new.trials]
-    write_json(
-        session.folder.pack(new.id).pack,
-        {"format": FORMAT, "pack": new.id, "study": session.study.name, "runs": runs},
-    )
+    make_folder(folder.path)
+    write_json(folder.pack, {"format": FORMAT, "pack": new.id, "study": session.study.name, "runs": runs})

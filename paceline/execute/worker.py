@@ -5,23 +5,26 @@ python -m paceline.execute.worker     reads a job, then pack ids, from stdin; wr
 
 import json
 import os
+import queue
 import signal
-import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from paceline.errors import DataError, DeviceError, PacelineError, RecordError
+from pydantic import ValidationError
+
+from paceline.errors import DataError, DeviceError, PacelineError, RecordError, StudyError
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.record import machine
 from paceline.record.claim import Claim
-from paceline.record.layout import FORMAT, PackFolder, StudyFolder, cannot_write, read_json, write_json
+from paceline.record.layout import FORMAT, PackFolder, StudyFolder, cannot_write, read_json, unreadable, write_json
 from paceline.record.writer import ENDED, PackWriter, read_statuses
 from paceline.spec import Run, run_id
+from paceline.spec.run import PARTS
+from paceline.spec.signature import source_hash
 
 CHECKPOINT_SECONDS = 30.0
 Stop = Callable[[], bool]
@@ -34,33 +37,43 @@ def work(pack: str, job: Job, stop: Stop) -> Iterator[Event]:
         if not claim.held:
             yield Event("skipped", pack)
             return
+        folder.drop_leftovers()
+        stop = _while_held(claim, folder, stop)
         with PackWriter(folder) as writer:
             for run_name, run in _missing(folder, job):
                 if stop():
                     return
                 yield from _train(run_name, run, folder, writer, job, stop)
-        _tidy(folder, job)
+
+
+def _while_held(claim: Claim, folder: PackFolder, stop: Stop) -> Stop:
+    def check() -> bool:
+        if claim.lost:
+            raise RecordError(f"{folder.path}: this process was silent for so long that another has taken it over.")
+        return stop()
+
+    return check
 
 
 def _missing(folder: PackFolder, job: Job) -> list[tuple[str, Run]]:
-    entries = read_json(folder.pack)["runs"]
     statuses = read_statuses(folder)
-    todo = []
-    for entry in entries:
-        run = Run.model_validate(entry["config"])
+    over = ENDED if job.retry_failed else (*ENDED, "failed")
+    return [
+        (name, run)
+        for name, run in _members(folder)
+        if name in job.wanted and statuses.get(name, {}).get("status") not in over
+    ]
+
+
+def _members(folder: PackFolder) -> Iterator[tuple[str, Run]]:
+    for entry in read_json(folder.pack)["runs"]:
+        try:
+            run = Run.model_validate(entry.get("config"))
+        except ValidationError as error:
+            raise unreadable(folder.pack, f"run {entry['run']}: {error.errors()[0]['msg']}") from None
         if run_id(run) != entry["run"]:
-            raise RecordError(
-                f"{folder.pack}: run {entry['run']} does not have the id of its settings. Was it edited by hand? "
-                f"Delete {folder.path} to train its runs again."
-            )
-        if entry["run"] in job.wanted and statuses.get(entry["run"], {}).get("status") not in ENDED:
-            todo.append((entry["run"], run))
-    return todo
-
-
-def _tidy(folder: PackFolder, job: Job) -> None:
-    if not _missing(folder, job):
-        folder.checkpoint.unlink(missing_ok=True)
+            raise unreadable(folder.pack, f"run {entry['run']} does not have the id of its settings")
+        yield entry["run"], run
 
 
 def _train(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
@@ -69,58 +82,96 @@ def _train(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Job
         yield from _record(name, run, folder, writer, job, stop)
     except (DataError, DeviceError, RecordError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = str(error) if isinstance(error, PacelineError) else f"{type(error).__name__}: {error}"
         writer.status(name, "failed", reason=reason, traceback=traceback.format_exc(), timing=job.timing)
         yield Event("ended", folder.id, name, status="failed", reason=reason)
 
 
 def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
-    from paceline.train import checkpoint
     from paceline.train.loop import Outcome, Row, train
 
     dataset = _dataset(run, job)
-    _note_machine(folder, run, dataset.checksum, job)
-    resume = _resume(folder, name)
-    writer.status(name, "running", timing=job.timing)
-    items = train(run, dataset, job.folder, resume)
-    saved = time.monotonic()
+    origin = _origin(name, run, dataset.checksum, job)
+    _note_machine(folder, run, origin, job)
+    resume = _resume(folder, origin)
+    noted = {"timing": _timing(job, resume), "sources": origin["sources"]}
+    writer.status(name, "running", **noted)
+    items = train(run, dataset, job.folder, resume, cores=job.threads)
+    saved, kept = time.monotonic(), resume is not None
     row: dict[str, Any] | None = None
     for item in items:
         if isinstance(item, Row):
-            row = {**item.__dict__, **item.extras}
-            del row["extras"]
+            row = _row(item)
             writer.row({"run": name, **row})
         elif isinstance(item, Outcome):
-            writer.status(name, item.status, reason=item.reason, step=item.step, timing=job.timing)
+            writer.status(name, item.status, reason=item.reason, step=item.step, threads=item.threads, **noted)
+            if kept:
+                folder.checkpoint.unlink(missing_ok=True)
             yield Event("ended", folder.id, name, item.step, status=item.status, reason=item.reason, row=row)
         else:
             stopping = stop()
             if stopping or time.monotonic() - saved > CHECKPOINT_SECONDS:
-                _save(folder, name, item.snapshot(), checkpoint.save)
-                saved = time.monotonic()
+                writer.sync()
+                _save(folder, {**item.snapshot(), **origin, "timing": noted["timing"]})
+                saved, kept = time.monotonic(), True
             if stopping:
                 items.close()  # type: ignore[attr-defined]
-                writer.status(name, "interrupted", step=item.step, timing=job.timing)
+                writer.status(name, "interrupted", step=item.step, **noted)
                 yield Event("ended", folder.id, name, item.step, item.total, "interrupted", "stopped", row)
                 return
             yield Event("progress", folder.id, name, item.step, item.total, row=row)
 
 
-def _save(folder: PackFolder, name: str, state: dict[str, Any], save: Callable[[Path, dict[str, Any]], None]) -> None:
+def _row(row: Any) -> dict[str, Any]:
+    values = {key: value for key, value in row.__dict__.items() if key != "extras"}
+    for key, value in row.extras.items():
+        if key in ("run", *values):
+            raise StudyError(f"extras() gives '{key}', which every row has already; name it otherwise.", key="model")
+        values[key] = value if value is None else float(value)
+    return values
+
+
+def _origin(name: str, run: Run, checksum: str, job: Job) -> dict[str, Any]:
+    """What a run's numbers come from: its settings, its data and the sources of own parts."""
+    parts = [getattr(run, kind) for kind in PARTS]
+    sources = {part.name: source_hash(part, job.folder) for part in parts if part.own}
+    return {"run": name, "data": checksum, "sources": sources}
+
+
+def _timing(job: Job, resume: dict[str, Any] | None) -> str:
+    """A run is timed `exclusive` only if all of it was."""
+    before = resume["timing"] if resume else job.timing
+    return job.timing if before == "exclusive" else str(before)
+
+
+def _save(folder: PackFolder, state: dict[str, Any]) -> None:
+    from safetensors import SafetensorError
+
+    from paceline.train import checkpoint
+
     try:
-        save(folder.checkpoint, {**state, "run": name})
-    except OSError as error:
+        checkpoint.save(folder.checkpoint, state)
+    except (OSError, SafetensorError) as error:
         raise cannot_write(folder.checkpoint, error) from None
 
 
-def _resume(folder: PackFolder, name: str) -> dict[str, Any] | None:
+def _resume(folder: PackFolder, origin: dict[str, Any]) -> dict[str, Any] | None:
+    """The state to go on from; None if there is none of this run, or its data or own parts have changed since."""
     from paceline.train import checkpoint
 
     if not folder.checkpoint.exists():
         return None
-    state = checkpoint.load(folder.checkpoint)
-    return state if state["run"] == name else None
+    try:
+        state = checkpoint.load(folder.checkpoint)
+        changed = [key for key, value in origin.items() if state[key] != value]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise RecordError(
+            f"{folder.checkpoint}: not a checkpoint of a run. Delete it and run again; the run starts anew."
+        ) from None
+    if changed and "run" not in changed:
+        folder.checkpoint.unlink()
+    return None if changed else state
 
 
 _datasets: dict[Any, Any] = {}
@@ -138,31 +189,41 @@ def _dataset(run: Run, job: Job) -> Any:
     return _datasets[key]
 
 
-def _note_machine(folder: PackFolder, run: Run, checksum: str, job: Job) -> None:
-    """Written at the pack's first run, and again if a resumed pack finds itself elsewhere."""
-    from paceline.train import build, device
+def _note_machine(folder: PackFolder, run: Run, origin: dict[str, Any], job: Job) -> None:
+    """Written at the pack's first run; where a resumed pack finds itself elsewhere, what was before is kept."""
+    from paceline.train import device
 
-    parts = [run.data, run.model, run.loss, run.optimizer, run.schedule]
-    before = read_json(folder.machine) if folder.machine.exists() else {}
-    now = {
-        "format": FORMAT,
+    here = {
         **machine.describe(job.folder),
         "threads": job.threads,
         "device": device.describe(device.resolve(run.device)),
-        "data": {**before.get("data", {}), str(run.data): checksum},
-        "sources": {
-            **before.get("sources", {}),
-            **{p.name: build.source_hash(p, job.folder) for p in parts if p.own},
-        },
     }
+    before = read_json(folder.machine) if folder.machine.exists() else here
+    try:
+        now = {
+            "format": FORMAT,
+            **here,
+            "data": {**before.get("data", {}), str(run.data): origin["data"]},
+            "sources": {**before.get("sources", {}), **origin["sources"]},
+            "earlier": _earlier(before, here),
+        }
+    except TypeError as error:
+        raise unreadable(folder.machine, str(error)) from None
     if now != before:
         write_json(folder.machine, now)
 
 
-def set_threads(threads: int) -> None:
+def _earlier(before: dict[str, Any], here: dict[str, Any]) -> list[dict[str, Any]]:
+    old = {key: before.get(key) for key in here}
+    return [*before.get("earlier", []), *([old] if old != here else [])]
+
+
+def prepare(job: Job) -> None:
+    """Before the first pack of a job."""
     import torch
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(job.threads)
+    machine.describe.cache_clear()
 
 
 def main() -> None:
@@ -172,26 +233,43 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
-    job = Job.loads(sys.stdin.readline())
-    set_threads(job.threads)
-    for pack in _packs(stopping):
+    lines = _lines(0)
+    job = Job.loads(next(lines))
+    prepare(job)
+    for pack in _packs(lines, stopping):
         try:
             for event in work(pack, job, stopping.is_set):
-                print(json.dumps(event.plain()), file=events)
+                _tell(events, event)
         except PacelineError as error:
-            print(json.dumps(Event("refused", pack, reason=str(error)).plain()), file=events)
-        print(json.dumps(Event("idle", pack).plain()), file=events)
+            _tell(events, Event("refused", pack, reason=str(error)))
+        if stopping.is_set():
+            return
+        _tell(events, Event("idle", pack))
 
 
-def _packs(stopping: threading.Event) -> Iterator[str]:
+def _tell(events: IO[str], event: Event) -> None:
+    """A parent that is gone is told nothing more; the run is still brought to a step boundary and kept."""
+    try:
+        print(json.dumps(event.plain()), file=events)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), events.fileno())
+
+
+def _lines(handle: int) -> Iterator[str]:
+    """Unbuffered: a thread that waits in sys.stdin would hold its lock when the process ends."""
+    text = b""
+    while chunk := os.read(handle, 1 << 16):
+        *whole, text = (text + chunk).split(b"\n")
+        yield from (line.decode() for line in whole)
+
+
+def _packs(lines: Iterator[str], stopping: threading.Event) -> Iterator[str]:
     """Pack ids from stdin. A thread reads them, so that the end of the parent is noticed in mid-training."""
-    import queue
-
     waiting: queue.Queue[str | None] = queue.Queue()
 
     def listen() -> None:
-        for line in sys.stdin:
-            waiting.put(line.strip())
+        for line in lines:
+            waiting.put(line)
         stopping.set()
         waiting.put(None)
 

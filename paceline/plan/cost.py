@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from paceline.data.catalogue import ENTRIES
 from paceline.spec import Part, Run
 from paceline.spec.expression import batch_size
-from paceline.spec.run import Subset
+from paceline.spec.parts import ArgumentError
+from paceline.spec.run import MAX_EPOCHS_WALKED, Subset
 
 CORE_FLOPS = 25e9  # useful operations a second that one core gives such small kernels
 STEP_SECONDS = 3e-4  # what a step costs before any arithmetic
@@ -46,6 +47,22 @@ class Cost:
     bytes: float
 
 
+def check_size(run: Run) -> None:
+    """What the size of a known data set rules out; ArgumentError names the field to mend."""
+    facts = facts_of(run.data)
+    if facts is None:
+        return
+    if facts.train < 1:
+        raise ArgumentError(f"validation and test leave nothing of {run.data.name} to train on.", "data")
+    pool = run.subset.size if run.subset else facts.train
+    if pool > facts.train:
+        raise ArgumentError(f"a subset of {pool:,} from a training set of {facts.train:,}.", "subset")
+    try:
+        _walk(run.batch, run.steps, run.epochs, pool)
+    except ValueError as error:
+        raise ArgumentError(f"{error}.", "batch") from None
+
+
 def cost(run: Run, cores: int) -> Cost | None:
     """None where the data or the model is the user's own and its size unknown before it is built."""
     return _cost(_Sizes(**{name: getattr(run, name) for name in _Sizes._fields[:-1]}, cores=cores))
@@ -72,17 +89,18 @@ def _cost(run: _Sizes) -> Cost | None:
         return None
     shape = make(facts.shape, facts.outputs, run.model.complete)
     pool = min(facts.train, run.subset.size) if run.subset else facts.train
-    steps, examples = _steps(run, pool)
+    steps, examples, widest = _walk(run.batch, run.steps, run.epochs, pool)
     rows = 1 + _evaluations(run, steps, pool)
     operations = 6.0 * shape.multiply_adds * examples + 2.0 * shape.multiply_adds * facts.held_out * rows
     updates = 40.0 * shape.parameters * steps
     seconds = START_SECONDS + STEP_SECONDS * steps + (operations + updates) / (CORE_FLOPS * run.cores)
     width = 8 if run.precision == "fp64" else 4
     values = math.prod(facts.shape) * (facts.train + facts.held_out)
-    kept = shape.activations * max(_widest(run, steps, pool), 2_000_000 // max(1, math.prod(facts.shape)))
+    kept = shape.activations * max(widest, 2_000_000 // max(1, math.prod(facts.shape)))
     return Cost(steps, rows, seconds, RUNTIME_BYTES + width * (values * 2.0 + kept * 2.0 + shape.parameters * 5.0))
 
 
+@functools.lru_cache(maxsize=1024)
 def facts_of(part: Part) -> Facts | None:
     known = ENTRIES.get(part.name)
     if known is None:
@@ -96,23 +114,26 @@ def facts_of(part: Part) -> Facts | None:
     return Facts(known.examples - held_out, held_out, known.shape, known.classes)
 
 
-def _steps(run: _Sizes, pool: int) -> tuple[int, int]:
-    """(steps, examples), an overlap left out of account; growing batches by walking the epochs."""
-    if isinstance(run.batch, int):
-        width = min(run.batch, pool)
-        steps = run.steps or math.ceil((run.epochs or 0) * math.ceil(pool / width))
-        return steps, steps * width
-    steps = examples = epoch = 0
-    while epoch < 10_000 and (steps < run.steps if run.steps else epoch < (run.epochs or 0)):
-        steps += math.ceil(pool / min(batch_size(run.batch, epoch), pool))
-        examples += pool
+class _Walk(NamedTuple):
+    steps: int
+    examples: int
+    widest: int  # examples in the largest batch
+
+
+@functools.lru_cache(maxsize=10_000)
+def _walk(batch: int | str, steps: int | None, epochs: float | None, pool: int) -> _Walk:
+    """A run's length, an overlap left out of account; growing batches by walking the epochs."""
+    if isinstance(batch, int):
+        width = min(batch, pool)
+        count = steps or math.ceil((epochs or 0) * math.ceil(pool / width))
+        return _Walk(count, count * width, width)
+    taken = epoch = widest = 0
+    while epoch < MAX_EPOCHS_WALKED and (taken < steps if steps else epoch < (epochs or 0)):
+        width = min(batch_size(batch, epoch), pool)
+        widest = max(widest, width)
+        taken += math.ceil(pool / width)
         epoch += 1
-    return (run.steps or steps), examples
-
-
-def _widest(run: _Sizes, steps: int, pool: int) -> int:
-    epochs = 0 if isinstance(run.batch, int) else int(run.epochs or min(steps, 100))
-    return min(pool, max(batch_size(run.batch, 0), batch_size(run.batch, epochs)))
+    return _Walk(steps or taken, epoch * pool, widest)
 
 
 def _evaluations(run: _Sizes, steps: int, pool: int) -> int:

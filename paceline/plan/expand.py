@@ -1,6 +1,7 @@
 """Study -> runs: cases x compare x tune x repeat, each value checked once, where it stands in the file."""
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -8,14 +9,14 @@ from typing import Annotated, Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticUndefined
 
-from paceline.errors import StudyError, nearest
+from paceline.plan.cost import check_size
 from paceline.plan.sample import sample
 from paceline.spec import identity, signature
 from paceline.spec.document import KeyPath
 from paceline.spec.part import Part
 from paceline.spec.part import read as read_part
 from paceline.spec.parts import ArgumentError
-from paceline.spec.run import PARTS, Run, check, construct
+from paceline.spec.run import GROUPS, PARTS, Run, check, construct, refuse_unknown
 from paceline.spec.study import MAX_RUNS, Study, said
 
 Said = tuple[Any, KeyPath]  # a raw value and where it stands
@@ -43,11 +44,11 @@ def expand(study: Study, *, own_parts: bool = True) -> list[Trial]:
 
     Without `own_parts` the sources of the user's own parts need not be there: a record is read on any machine.
     """
+    if (count := _count(study)) > MAX_RUNS:
+        raise study.document.error((), f"{count:,} runs; a study has at most {MAX_RUNS:,}.")
     settings = list(_settings(study, own_parts))
     first = int(study.base.get("seed", 0))
     seeds = range(first, first + study.repeat)
-    if len(settings) * len(seeds) > MAX_RUNS:
-        raise study.document.error((), f"{len(settings) * len(seeds):,} runs; a study has at most {MAX_RUNS:,}.")
     hashes = [identity.setting_hash(run) for _, _, run in settings]
     return [
         Trial(identity.repeat_id(digest, seed), case, axes, run if run.seed == seed else _reseed(run, seed))
@@ -60,6 +61,15 @@ def _reseed(run: Run, seed: int) -> Run:
     return construct({**run.__dict__, "seed": seed})
 
 
+def _count(study: Study) -> int:
+    own = sum(_size(case.get("tune", {})) for case in study.cases.values()) if study.cases else 1
+    return study.repeat * _size(study.compare) * _size(study.tune) * own
+
+
+def _size(axes: dict[str, Any]) -> int:
+    return int(axes["sample"]) if "sample" in axes else math.prod(len(values) for values in axes.values())
+
+
 def _settings(study: Study, own_parts: bool) -> Iterator[tuple[str, dict[str, Any], Run]]:
     reader = _Reader(study, own_parts)
     cases: dict[str, dict[str, Any]] = study.cases or {"": {}}
@@ -69,8 +79,7 @@ def _settings(study: Study, own_parts: bool) -> Iterator[tuple[str, dict[str, An
         fixed = {key: value for key, value in fixed.items() if key.partition(".")[0] not in inner} | inner
         grids = [_grid(study.compare, ("compare",)), _points(study.tune, ("tune",))]
         grids.append(_points(case.get("tune", {}), ("cases", name, "tune")))
-        _refuse_too_many(study, grids)
-        start = reader.start(fixed)
+        start = reader.start(fixed, [*study.compare, *study.tune, *case.get("tune", {})])
         for compared, tuned, own in itertools.product(*grids):
             axes = {**compared, **tuned, **own}
             yield (
@@ -80,18 +89,7 @@ def _settings(study: Study, own_parts: bool) -> Iterator[tuple[str, dict[str, An
             )
 
 
-def _refuse_too_many(study: Study, grids: list[list[dict[str, Said]]]) -> None:
-    count = len(grids[0]) * len(grids[1]) * len(grids[2])
-    if count > MAX_RUNS:
-        raise study.document.error((), f"{count:,} settings; a study has at most {MAX_RUNS:,} runs.")
-
-
 def _grid(axes: dict[str, list[Any]], path: KeyPath) -> list[dict[str, Said]]:
-    size = 1
-    for values in axes.values():
-        size *= len(values)
-    if size > MAX_RUNS:
-        raise StudyError(f"{size:,} points on this grid; a study has at most {MAX_RUNS:,} runs.", key=str(path[0]))
     columns = [[(key, (value, (*path, key, i))) for i, value in enumerate(values)] for key, values in axes.items()]
     return [dict(point) for point in itertools.product(*columns)]
 
@@ -110,9 +108,12 @@ class _Reader:
     def __init__(self, study: Study, own_parts: bool) -> None:
         self._study, self._own_parts = study, own_parts
         self._known: dict[Any, Any] = {}
+        self._on_axis: dict[KeyPath, set[Any]] = {}  # the values met so far on each axis
+        self._later: dict[str, tuple[str, ...]] = {}  # by part, the arguments that dotted keys add
 
-    def start(self, fixed: dict[str, Said]) -> dict[str, Any]:
+    def start(self, fixed: dict[str, Said], axes: list[str]) -> dict[str, Any]:
         """The values that all settings of a case share."""
+        self._later = {head: tuple(inner) for head, inner in _nested(fixed, dict.fromkeys(axes)).items()}
         return {
             **_DEFAULTS,
             **{key: self._read(key, *value) for key, value in fixed.items() if "." not in key},
@@ -133,6 +134,7 @@ class _Reader:
                 )
         try:
             check(run)
+            check_size(run)
         except ArgumentError as error:
             _, path = {**fixed, **axes}.get(error.key, (None, ("base", error.key)))
             raise self._study.document.error(path, str(error)) from None
@@ -143,25 +145,38 @@ class _Reader:
         at = ("shown", value[1])
         if at not in self._known:
             read = value[0] if "." in key else self._read(key, *value)
+            if "." not in key and isinstance(value[1][-1], int):
+                self._refuse_twin(read, *value)
             self._known[at] = read if isinstance(read, (int, float, str)) else _words(value[0], read)
         return self._known[at]
 
+    def _refuse_twin(self, read: Any, value: Any, path: KeyPath) -> None:
+        met = self._on_axis.setdefault(path[:-1], set())
+        if read in met:
+            raise self._study.document.error(path, f"{value!r} stands twice on this axis, in other words.")
+        met.add(read)
+
     def _read(self, name: str, value: Any, path: KeyPath) -> Any:
-        if path not in self._known:
+        later = self._later.get(name, ())
+        at = (path, later)
+        if at not in self._known:
             try:
-                self._known[path] = self._validated(name, value)
+                self._known[at] = self._validated(name, value, later)
             except ArgumentError as error:
                 raise self._study.document.error((*path, error.key) if error.key else path, str(error)) from None
             except ValidationError as error:
-                raise self._study.document.error(path, _first(error)) from None
-        return self._known[path]
+                place, message = said(error)
+                raise self._study.document.error((*path, *place) if name in GROUPS else path, message) from None
+        return self._known[at]
 
-    def _validated(self, name: str, value: Any) -> Any:
+    def _validated(self, name: str, value: Any, later: tuple[str, ...] = ()) -> Any:
+        if name in GROUPS:
+            refuse_unknown(name, value)
         if name not in PARTS:
             return _ADAPTERS[name].validate_python(value)
-        part = read_part(name, value)
+        part = read_part(name, value, later)
         if part.own and self._own_parts:
-            signature.check(part, self._study.folder)
+            signature.check(part, self._study.folder, later)
         return part
 
     def _extend(self, head: str, base: Any, inner: dict[str, Said]) -> Any:
@@ -184,10 +199,11 @@ class _Reader:
         except ArgumentError as error:
             raise self._study.document.error(inner.get(error.key, (None, path))[1], str(error)) from None
         except ValidationError as error:
-            raise self._study.document.error(path, _first(error)) from None
+            place, message = said(error)
+            raise self._study.document.error(inner.get(str(place[0]), (None, path))[1], message) from None
 
 
-def _nested(*settings: dict[str, Said]) -> dict[str, dict[str, Said]]:
+def _nested(*settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Dotted keys, by the part they reach into."""
     nested: dict[str, dict[str, Said]] = {}
     for setting in settings:
@@ -196,16 +212,6 @@ def _nested(*settings: dict[str, Said]) -> dict[str, dict[str, Said]]:
                 head, _, rest = key.partition(".")
                 nested.setdefault(head, {})[rest] = value
     return nested
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors()[0]
-    if first["type"] == "extra_forbidden":
-        return f"unknown key '{first['loc'][-1]}'."
-    if first["type"] == "literal_error":
-        allowed = [word.strip("'") for word in first["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-        return f"unknown value {first['input']!r}. {nearest(str(first['input']), allowed)}"
-    return said(first)
 
 
 def _words(said: Any, read: Any) -> str:

@@ -2,7 +2,8 @@
 small runs has hundreds of folders, not thousands."""
 
 import hashlib
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from paceline.plan.cost import Cost
@@ -29,18 +30,21 @@ def pack(trials: Iterable[Trial], costs: dict[str, Cost | None], *, jobs: int = 
     """Each run once, in order. `alone`: a pack a run, as timing asks for; so is a run of unknown cost."""
     unique = list({trial.id: trial for trial in trials}.values())
     known = [cost.seconds for trial in unique if (cost := costs.get(trial.id))]
-    limit = min(MAX_SECONDS, max(MIN_SECONDS, sum(known) / (4 * jobs)))
-    packs: list[Pack] = []
-    open_pack: list[Trial] = []
+    limit = -math.inf if alone else min(MAX_SECONDS, max(MIN_SECONDS, sum(known) / (4 * jobs)))
+    return [Pack(tuple(group)) for group in _groups(unique, costs, limit)]
+
+
+def _groups(trials: list[Trial], costs: dict[str, Cost | None], limit: float) -> Iterator[list[Trial]]:
+    """Neighbours that together take at most `limit` seconds; an unknown cost is more than any."""
+    group: list[Trial] = []
     seconds = 0.0
-    for trial in unique:
+    for trial in trials:
         cost = costs.get(trial.id)
-        if alone or cost is None:
-            packs.append(Pack((trial,)))
-            continue
-        if open_pack and (seconds + cost.seconds > limit or len(open_pack) == MAX_RUNS):
-            packs.append(Pack(tuple(open_pack)))
-            open_pack, seconds = [], 0.0
-        open_pack.append(trial)
-        seconds += cost.seconds
-    return [*packs, Pack(tuple(open_pack))] if open_pack else packs
+        added = cost.seconds if cost else math.inf
+        if group and (seconds + added > limit or len(group) == MAX_RUNS):
+            yield group
+            group, seconds = [], 0.0
+        group.append(trial)
+        seconds += added
+    if group:
+        yield group

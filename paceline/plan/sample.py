@@ -10,13 +10,16 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
 
 def sample(axes: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    return [
-        {
-            key: _at(axis, radical_inverse(index, _PRIMES[dim % len(_PRIMES)]))
-            for dim, (key, axis) in enumerate(axes.items())
-        }
-        for index in range(1, count + 1)
-    ]
+    """`count` points; one that comes again, as on axes of few values it may, is left out."""
+    points = (_point(axes, index) for index in range(1, count + 1))
+    return list({repr(point): point for point in points}.values())
+
+
+def _point(axes: dict[str, Any], index: int) -> dict[str, Any]:
+    return {
+        key: _at(axis, radical_inverse(index, _PRIMES[dim % len(_PRIMES)]))
+        for dim, (key, axis) in enumerate(axes.items())
+    }
 
 
 def radical_inverse(index: int, base: int) -> float:
@@ -34,8 +37,10 @@ def _at(axis: Any, share: float) -> Any:
         return axis[min(int(share * len(axis)), len(axis) - 1)]
     low, high = float(axis["low"]), float(axis["high"])
     if axis.get("scale", "linear") == "log":
-        return _round(math.exp(math.log(low) + share * (math.log(high) - math.log(low))))
-    return _round(low + share * (high - low))
+        value = math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
+    else:
+        value = low + share * (high - low)
+    return min(max(_round(value), low), high)
 
 
 def _round(value: float) -> float:

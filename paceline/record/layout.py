@@ -6,12 +6,16 @@
 <out>/<study>/<pack>/rows.jsonl          what was measured; only ever appended to
 <out>/<study>/<pack>/status.json         how each run stands; replaced by atomic rename
 <out>/<study>/<pack>/checkpoint          the state to resume from; gone when the pack has ended
-<out>/<study>/<pack>/claim               who is training it now
+<out>/<study>/<pack>/claim               who is training it now; .claim.<token> if that one died and was followed
+<out>/<study>/.planning                  who is deciding which packs there are
 <out>/<study>/.replaced/<pack>.<n>       packs that were trained again because their sources had changed
 """
 
+import contextlib
+import itertools
 import json
 import os
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +58,14 @@ class PackFolder:
     def claim(self) -> Path:
         return self.path / "claim"
 
+    def drop_leftovers(self) -> None:
+        """Removes what a killed process had half written; only for who holds the claim. (.tmp* is by safetensors.)"""
+        names = (self.machine.name, self.status.name, self.checkpoint.name)
+        for pattern in (".tmp*", *(f".{name}.*" for name in names)):
+            for file in self.path.glob(pattern):
+                with contextlib.suppress(OSError):
+                    file.unlink()
+
 
 @dataclass(frozen=True)
 class StudyFolder:
@@ -67,6 +79,10 @@ class StudyFolder:
     def study(self) -> Path:
         return self.path / "study.json"
 
+    @property
+    def planning(self) -> Path:
+        return self.path / ".planning"
+
     def pack(self, pack: str) -> PackFolder:
         return PackFolder(self.path / pack)
 
@@ -76,14 +92,17 @@ class StudyFolder:
                 if entry.is_dir() and not entry.name.startswith("."):
                     yield PackFolder(Path(entry.path))
 
-    def set_aside(self, pack: PackFolder) -> Path:
+    def set_aside(self, pack: PackFolder) -> PackFolder:
         """Moves a pack out of the way; nothing that was measured is deleted."""
         home = self.path / ".replaced"
-        home.mkdir(exist_ok=True)
-        number = sum(1 for old in home.iterdir() if old.name.startswith(f"{pack.id}.")) + 1
-        aside = home / f"{pack.id}.{number}"
-        os.rename(pack.path, aside)
-        return aside
+        try:
+            home.mkdir(exist_ok=True)
+            number = next(n for n in itertools.count(1) if not (home / f"{pack.id}.{n}").exists())
+            aside = home / f"{pack.id}.{number}"
+            os.rename(pack.path, aside)
+        except OSError as error:
+            raise cannot_write(home, error) from None
+        return PackFolder(aside)
 
 
 def studies(out: Path) -> list[StudyFolder]:
@@ -92,36 +111,51 @@ def studies(out: Path) -> list[StudyFolder]:
     return [StudyFolder(path) for path in found if (path / "study.json").is_file()]
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Whole or not at all: written beside, then renamed."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+def make_folder(path: Path) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-        os.replace(beside, path)
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise cannot_write(path, error) from None
 
 
-def read_json(path: Path) -> Any:
+def write_json(path: Path, value: Any) -> None:
+    """Whole or not at all, even if the power fails: written beside, brought to disk, then renamed."""
+    text = json.dumps(value, indent=1) + "\n"
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise cannot_write(path, error) from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
     """A mapping, or a RecordError that says how to go on."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RecordError(f"{path}: no such record.") from None
-    except (OSError, ValueError) as error:
-        raise RecordError(f"{path}: cannot be read ({error}). {_MEND}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise unreadable(path, str(error)) from None
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise RecordError(f"{path}: not a record of format {FORMAT}. {_MEND}")
+        raise unreadable(path, f"not a record of format {FORMAT}")
     return value
 
 
-def cannot_write(path: Path, error: OSError) -> RecordError:
+def unreadable(path: Path, why: str) -> RecordError:
     return RecordError(
-        f"{path}: cannot be written ({error.strerror}). Free some space or choose another --out, then run the same "
-        "command again: what is recorded so far is kept."
+        f"{path}: cannot be read ({why}). Was it edited by hand? Put it back, or delete its folder to train those "
+        "runs again."
     )
 
 
-_MEND = "Was it edited by hand? Put it back, or delete its folder to train those runs again."
+def cannot_write(path: Path, error: Exception) -> RecordError:
+    return RecordError(
+        f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}). Free some space or choose another "
+        "--out, then run the same command again: what is recorded so far is kept."
+    )

@@ -61,13 +61,13 @@ def _gpus() -> list[str]:
 
 
 def _git(folder: Path) -> dict[str, Any] | None:
-    """Commit and cleanliness of the checkout that the study lies in; None outside of one."""
+    """The checkout that the study lies in: its commit, and whether tracked files differ; None outside of one."""
 
     def git(*words: str) -> str:
         command = ["git", "-C", str(folder), *words]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
 
     try:
-        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain", "--untracked-files=no"))}
     except (OSError, subprocess.SubprocessError):
         return None

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,8 @@ import polars as pl
 
 from paceline.errors import RecordError
 from paceline.record.claim import alive
-from paceline.record.layout import PackFolder, StudyFolder, read_json
-from paceline.record.writer import ENDED, read_statuses
+from paceline.record.layout import PackFolder, StudyFolder, read_json, unreadable
+from paceline.record.writer import ENDED, is_row, read_statuses
 from paceline.spec import Study
 from paceline.spec.document import Document
 from paceline.spec.study import from_document
@@ -33,6 +34,7 @@ SCHEMA: dict[str, Any] = {
     "lr": pl.Float64,
     "nonfinite": pl.Boolean,
 }
+_BLANK = json.dumps(dict.fromkeys(SCHEMA)).encode() + b"\n"  # a first row with every column, which a file may lack
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class PackState:
 def read_study(folder: StudyFolder) -> Study:
     """The study as it was resolved when it was run."""
     stored = read_json(folder.study)
+    if not isinstance(stored.get("folder"), str) or "study" not in stored:
+        raise RecordError(f"{folder.study}: has no study in it. Run the study again: that writes it anew.")
     return from_document(Document(str(folder.study), stored["study"]), Path(stored["folder"]))
 
 
@@ -72,7 +76,11 @@ def _pack_state(folder: PackFolder) -> PackState:
     try:
         ids = [entry["run"] for entry in pack["runs"]]
     except (KeyError, TypeError):
-        raise RecordError(f"{folder.pack}: has no list of runs. Delete {folder.path} to train them again.") from None
+        ids = [None]
+    if not all(isinstance(run, str) for run in ids):
+        raise unreadable(folder.pack, "it has no list of runs")
+    if any(statuses.get(run, {}).get("status") in ENDED for run in ids) and not folder.rows.exists():
+        raise unreadable(folder.rows, "it is gone, and runs have ended that wrote it")
     return PackState(folder, pack, tuple(_run_state(folder, run, statuses.get(run, {})) for run in ids))
 
 
@@ -95,35 +103,55 @@ def states(packs: Iterable[PackState]) -> dict[str, RunState]:
 
 
 def read_rows(packs: Iterable[PackState]) -> pl.DataFrame:
-    """Every row, the last of each (run, step): a resumed pack may repeat some."""
-    pieces = [piece for pack in packs if (piece := _whole_lines(pack.folder.rows))]
-    if not pieces:
-        return pl.DataFrame(schema=SCHEMA)
+    """Every row that stands, by run and step.
+
+    A resumed run repeats some rows, a run started anew all: a row stands until one of the same step or an earlier one
+    is written after it. Where several packs hold a run, its rows are those of the pack that got furthest.
+    """
+    packs = list(packs)
+    owner = {run: state.pack for run, state in states(packs).items()}
+    alone = all(owner[state.run] == pack.folder for pack in packs for state in pack.runs)
+    groups = [packs] if alone else [[pack] for pack in packs]
+    tables = []
+    for group in groups:
+        others = [state.run for pack in group for state in pack.runs if owner[state.run] != pack.folder]
+        tables.append(_table(group).filter(~pl.col("run").is_in(others)))
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *tables], how="diagonal").sort("run", "step")
+
+
+def _table(packs: list[PackState]) -> pl.DataFrame:
+    text = _BLANK + b"".join(_whole_lines(pack.folder.rows) for pack in packs)
     try:
-        rows = pl.read_ndjson(io.BytesIO(b"".join(pieces)), infer_schema_length=None, schema_overrides=SCHEMA)
+        rows = pl.read_ndjson(io.BytesIO(text), infer_schema_length=None, schema_overrides=SCHEMA)[1:]
+        extras = sorted(set(rows.columns) - set(SCHEMA))
+        rows = rows.select(*SCHEMA, *(pl.col(name).cast(pl.Float64) for name in extras))
     except pl.exceptions.PolarsError:
         raise _spoilt(packs) from None
-    extras = sorted(set(rows.columns) - set(SCHEMA))
-    rows = rows.select(*SCHEMA, *(pl.col(name).cast(pl.Float64) for name in extras))
-    return rows.unique(["run", "step"], keep="last", maintain_order=True).sort("run", "step")
+    if rows["run"].null_count() or rows["step"].null_count():
+        raise _spoilt(packs)
+    following = pl.col("step").shift(-1).reverse().cum_min().reverse().over("run")
+    return rows.filter(following.is_null() | (pl.col("step") < following))
 
 
 def _whole_lines(path: Path) -> bytes:
     """A file's rows without a torn last line."""
     data = path.read_bytes() if path.exists() else b""
-    return data[: data.rfind(b"\n") + 1]
+    end = data.rfind(b"\n") + 1
+    return data + b"\n" if is_row(data[end:]) else data[:end]
 
 
 def _spoilt(packs: Iterable[PackState]) -> RecordError:
     for pack in packs:
         for number, line in enumerate(_whole_lines(pack.folder.rows).splitlines(), 1):
-            try:
-                ok = isinstance(json.loads(line), dict)
-            except ValueError:
-                ok = False
-            if not ok:
+            if line.strip() and not (is_row(line) and _numbers(json.loads(line))):
                 return RecordError(
                     f"{pack.folder.rows}:{number}: not a row. Was it edited by hand? Take the line out, or delete "
                     f"{pack.folder.path} to train its runs again."
                 )
     return RecordError("The rows cannot be read as one table: a column has values of several types.")
+
+
+def _numbers(row: dict[str, Any]) -> bool:
+    """Whether all but the run's name are finite numbers, flags or missing."""
+    values = (value for name, value in row.items() if name != "run")
+    return all(value is None or (isinstance(value, (int, float)) and math.isfinite(value)) for value in values)

@@ -5,7 +5,7 @@ import os
 from types import TracebackType
 from typing import Any
 
-from paceline.record.layout import FORMAT, PackFolder, cannot_write, read_json, write_json
+from paceline.record.layout import FORMAT, PackFolder, cannot_write, read_json, unreadable, write_json
 
 ENDED = ("done", "diverged")
 STATUSES = ("queued", "running", *ENDED, "failed", "interrupted")
@@ -20,9 +20,13 @@ class PackWriter:
 
     def __enter__(self) -> "PackWriter":
         try:
-            self._rows = os.open(self._folder.rows, os.O_CREAT | os.O_RDWR, 0o644)
-            self._drop_torn_line()
+            self._rows = os.open(self._folder.rows, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o644)
         except OSError as error:
+            raise cannot_write(self._folder.rows, error) from None
+        try:
+            self._mend_last_line()
+        except OSError as error:
+            os.close(self._rows)
             raise cannot_write(self._folder.rows, error) from None
         return self
 
@@ -39,13 +43,22 @@ class PackWriter:
         except OSError as error:
             raise cannot_write(self._folder.rows, error) from None
 
+    def sync(self) -> None:
+        """Brings the rows to disk, before something says that they are there."""
+        try:
+            os.fsync(self._rows)
+        except OSError as error:
+            raise cannot_write(self._folder.rows, error) from None
+
     def status(self, run: str, status: str, **details: Any) -> None:
         """How a run stands now; details are kept beside it (reason, step, traceback)."""
         assert status in STATUSES
+        if status != "running":
+            self.sync()
         self._runs[run] = {"status": status, **details}
         write_json(self._folder.status, {"format": FORMAT, "runs": self._runs})
 
-    def _drop_torn_line(self) -> None:
+    def _mend_last_line(self) -> None:
         """A row cut short by a crash would spoil the next one: cut it off, it is measured again."""
         size = os.lseek(self._rows, 0, os.SEEK_END)
         keep = size
@@ -56,10 +69,28 @@ class PackWriter:
                 keep = at + newline + 1
                 break
             keep = at
-        if keep < size:
+        if is_row(os.pread(self._rows, size - keep, keep)):
+            os.write(self._rows, b"\n")
+        elif keep < size:
             os.ftruncate(self._rows, keep)
-            os.lseek(self._rows, 0, os.SEEK_END)
+
+
+def is_row(line: bytes) -> bool:
+    """Whether a line is a whole row, which the beginning of one never is."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and isinstance(row.get("run"), str) and isinstance(row.get("step"), int)
 
 
 def read_statuses(folder: PackFolder) -> dict[str, dict[str, Any]]:
-    return dict(read_json(folder.status)["runs"]) if folder.status.exists() else {}
+    if not folder.status.exists():
+        return {}
+    runs = read_json(folder.status).get("runs")
+    if not isinstance(runs, dict):
+        raise unreadable(folder.status, "it has no runs")
+    for run, details in runs.items():
+        if not isinstance(details, dict) or details.get("status") not in STATUSES:
+            raise unreadable(folder.status, f"run {run} has no status out of {', '.join(STATUSES)}")
+    return runs

@@ -2,6 +2,8 @@
 
 import io
 import json
+import shutil
+import sys
 from typing import Any
 
 import polars as pl
@@ -10,6 +12,7 @@ from rich.table import Table
 
 from paceline.report.results import shown
 
+WIDTH = 200  # of text that goes to a file or a pipe
 FORMATS = ("text", "json", "csv", "md", "latex")
 
 
@@ -20,7 +23,7 @@ def render(table: pl.DataFrame, form: str, title: str = "") -> str:
 def rich_table(table: pl.DataFrame, title: str = "") -> Table:
     made = Table(title=title or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for name in table.columns:
-        made.add_column(name, justify="right" if table[name].dtype.is_numeric() else "left")
+        made.add_column(name, justify="right" if table[name].dtype.is_numeric() else "left", overflow="fold")
     for row in table.iter_rows():
         made.add_row(*map(shown, row))
     return made
@@ -28,7 +31,8 @@ def rich_table(table: pl.DataFrame, title: str = "") -> Table:
 
 def _text(table: pl.DataFrame, title: str) -> str:
     buffer = io.StringIO()
-    Console(file=buffer, width=max(80, 14 * len(table.columns)), color_system=None).print(rich_table(table, title))
+    width = max(60, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
+    Console(file=buffer, width=width, color_system=None).print(rich_table(table, title))
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 

@@ -40,7 +40,7 @@ def _cost(session: Session, missing: set[str]) -> list[str]:
     begun = [trial for trial in session.trials if trial.id in missing and trial.id in held]
     packs = [*fresh, *([Pack(tuple(begun))] if begun else [])]
     expected = estimate(packs, session.costs, jobs=session.jobs, measured=_measured(session))
-    lines = [f"To train: {expected.runs} runs in {len(fresh) + len(kept)} packs, {expected.steps:,} steps."]
+    lines = [f"To train: {expected.runs} runs in {len(fresh) + len(kept)} packs{_steps(expected)}."]
     if expected.runs > expected.unknown:
         lines.append(
             f"Estimate: {_minutes(expected)}, {expected.memory_gb:.1f} GB of memory, "
@@ -53,6 +53,10 @@ def _cost(session: Session, missing: set[str]) -> list[str]:
             f"{len(session.stale)} finished runs are stale: own parts have changed. --redo-stale trains them again."
         )
     return lines
+
+
+def _steps(expected: Estimate) -> str:
+    return f", {expected.steps:,} steps" if expected.steps else ""
 
 
 def _minutes(expected: Estimate) -> str:

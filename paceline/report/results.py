@@ -33,14 +33,17 @@ def _one_type(values: list[Any]) -> list[Any]:
     return values if len(kinds) <= 1 else [None if value is None else str(value) for value in values]
 
 
+def _beside(frame: pl.DataFrame, measured: Iterable[str]) -> pl.DataFrame:
+    """The frame with every axis that shares its name with something measured called `axis.NAME`."""
+    return frame.rename({name: f"axis.{name}" for name in frame.columns[1:] if name in measured})
+
+
 def join_rows(trials: list[Trial], rows: pl.DataFrame) -> pl.DataFrame:
     """Every recorded row of the study with case, axes and seed: what `export` writes.
 
     An axis that a row has too (lr, which the schedule changes from row to row) is the column `axis.lr`.
     """
-    frame = _frame(trials)
-    frame = frame.rename({name: f"axis.{name}" for name in frame.columns[1:] if name in SCHEMA})
-    joined = frame.join(rows, on="run", how="inner", maintain_order="left")
+    joined = _beside(_frame(trials), SCHEMA).join(rows, on="run", how="inner", maintain_order="left")
     return joined.drop(
         [
             name
@@ -53,7 +56,7 @@ def join_rows(trials: list[Trial], rows: pl.DataFrame) -> pl.DataFrame:
 def run_table(trials: list[Trial], packs: list[PackState], rows: pl.DataFrame) -> pl.DataFrame:
     known = states(packs)
     standing = [known.get(trial.id) for trial in trials]
-    frame = _frame(trials).with_columns(
+    frame = _beside(_frame(trials), _LAST).with_columns(
         pl.Series("status", [s.status if s else "queued" for s in standing], pl.String),
         pl.Series("timing", [s.details.get("timing") if s else None for s in standing], pl.String),
         pl.Series("reason", [s.details.get("reason") if s else None for s in standing], pl.String),

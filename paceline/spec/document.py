@@ -48,36 +48,44 @@ class Document:
 
 def read(file: Path) -> Document:
     try:
-        raw = file.read_bytes()
+        with file.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise StudyError("no such file.", where=str(file)) from None
     except OSError as error:
         raise StudyError(f"cannot be read: {error.strerror}.", where=str(file)) from None
+    if len(raw) > MAX_BYTES:
+        raise StudyError(f"is too long; a study has at most {MAX_BYTES:,} bytes.", where=str(file))
     try:
-        return parse(raw.decode("utf-8"), str(file))
+        text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise StudyError(f"is not UTF-8 text (byte {error.start}).", where=str(file)) from None
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise StudyError(f"is not UTF-8 text (byte {error.start}).", where=f"{file}:{line}") from None
+    return parse(text, str(file))
 
 
 def parse(text: str, file: str = "<text>") -> Document:
-    if len(text) > MAX_BYTES:
-        raise StudyError(f"is {len(text):,} characters long; a study has at most {MAX_BYTES:,}.", where=file)
     lines: Lines = {}
     try:
         data = _build(yaml.parse(text, Loader=_LOADER), file, lines)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise StudyError(f"is not valid YAML: {problem}.", where=f"{file}{line}") from None
+        raise StudyError(f"is not valid YAML: {problem}.", where=f"{file}:{_line(error, text)}") from None
     return Document(file, data, lines)
+
+
+def _line(error: yaml.YAMLError, text: str) -> int:
+    mark = getattr(error, "problem_mark", None)
+    if mark:
+        return int(mark.line) + 1
+    return text.encode().count(b"\n", 0, getattr(error, "position", 0)) + 1
 
 
 def _build(events: Iterator[Any], file: str, lines: Lines) -> Any:
     """Builds the value from the event stream with a stack of its own: no recursion to exhaust."""
     root: list[Any] = []
     stack: list[tuple[Any, KeyPath]] = [(root, ())]  # containers still open
-    key: list[str | None] = [None]  # the pending key of each open mapping
+    key: list[tuple[str, int] | None] = [None]  # the pending key of each open mapping, and its line
     for event in events:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent) and root:
@@ -89,19 +97,21 @@ def _build(events: Iterator[Any], file: str, lines: Lines) -> Any:
             continue
         _refuse_indirection(event, file, line)
         container, path = stack[-1]
-        if isinstance(container, dict) and key[-1] is None:
-            key[-1] = _key(event, container, file, line)
+        pending = key[-1]
+        if isinstance(container, dict) and pending is None:
+            key[-1] = (_key(event, container, file, line), line)
             continue
-        here = () if container is root else (*path, len(container) if isinstance(container, list) else key[-1])
-        lines[here] = line  # type: ignore[index]
+        name, at = pending or (len(container), line)
+        here: KeyPath = () if container is root else (*path, name)
+        lines[here] = at
         value: Any = _scalar(event) if isinstance(event, yaml.ScalarEvent) else _container(event)
         if isinstance(container, list):
             container.append(value)
         else:
-            container[key[-1]] = value
+            container[name] = value
             key[-1] = None
         if isinstance(value, (dict, list)):
-            stack.append((value, here))  # type: ignore[arg-type]
+            stack.append((value, here))
             key.append(None)
             if len(stack) > MAX_DEPTH:
                 raise StudyError(f"nested deeper than {MAX_DEPTH} levels.", where=f"{file}:{line}")

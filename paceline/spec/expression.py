@@ -8,13 +8,22 @@ from functools import lru_cache
 from typing import Any
 
 MAX_LENGTH = 200
+
+
+def _power(base: float, exponent: float) -> float:
+    try:
+        return math.pow(base, exponent)
+    except ValueError:
+        raise ArithmeticError(f"{base:g} ** {exponent:g} is no real number") from None
+
+
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
-    ast.Pow: lambda a, b: float(a) ** float(b),
+    ast.Pow: _power,
 }
 _UNARY: dict[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max}
@@ -26,11 +35,9 @@ def _parse(text: str) -> ast.expr:
     if len(text) > MAX_LENGTH:
         raise ValueError(f"an expression has at most {MAX_LENGTH} characters, this one {len(text)}")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ValueError(f"cannot read the expression {text!r}; allowed: {ALLOWED}") from None
-    _walk(tree, 1)
-    return tree
 
 
 def _walk(node: ast.expr, epoch: int) -> Any:
@@ -53,11 +60,11 @@ def _walk(node: ast.expr, epoch: int) -> Any:
 def evaluate(text: str, epoch: int) -> float:
     """The expression's value at an epoch (counted from 0); ValueError where it has none."""
     try:
-        value = _walk(_parse(text), epoch)
-        if isinstance(value, complex) or not math.isfinite(value):
+        value = float(_walk(_parse(text), epoch))
+        if not math.isfinite(value):
             raise ValueError(f"the expression {text!r} is not finite at epoch {epoch}")
-        return float(value)
-    except (ZeroDivisionError, OverflowError) as error:
+        return value
+    except ArithmeticError as error:
         raise ValueError(f"the expression {text!r} has no value at epoch {epoch}: {error}") from None
 
 

@@ -2,43 +2,68 @@
 
 from typing import Any
 
+from paceline.errors import StudyError, nearest
 from paceline.spec.document import Document, parse
 
-_STUDY = ("name", "question", "base", "compare", "tune", "cases", "repeat", "measure", "select", "scales")
+_STUDY = (
+    "name",
+    "question",
+    "base",
+    "compare",
+    "tune",
+    "cases",
+    "repeat",
+    "measure",
+    "select",
+    "published",
+    "assumed",
+    "scales",
+)
+Path = tuple[str, ...]
 
 
 def override(document: Document, key: str, value: Any, label: str) -> Document:
     """`steps=200` sets the base and every case; for an axis it replaces the axis; `tune.lr=[...]` goes by path."""
     if isinstance(value, str):
-        value = parse(value, label).data
+        value = _parse(value, label)
     data, lines = _copy(document.data), dict(document.lines)
     if not isinstance(data, dict):
         return document
-    for path in _places(data, key):
-        axis = path[0] in ("compare", "tune") or "tune" in path[:-1]
-        ranged = isinstance(value, dict) and {"low", "high"} <= value.keys()
-        _write(
-            data,
-            path,
-            [value] if axis and not isinstance(value, list) and not ranged and path[-1] != "sample" else value,
-        )
+    for path in _places(data, key, label):
+        _write(data, path, [value] if _is_axis(path) and not _is_axis_value(value) else value)
         for old in [known for known in lines if known[: len(path)] == path]:
             del lines[old]
         lines[path] = label
     return Document(document.file, data, lines)
 
 
-def _places(data: dict[str, Any], key: str) -> list[tuple[str, ...]]:
+def _parse(value: str, label: str) -> Any:
+    try:
+        return parse(value, label).data
+    except StudyError as error:
+        raise StudyError(error.message, where=label) from None
+
+
+def _is_axis(path: Path) -> bool:
+    in_study = len(path) == 2 and path[0] in ("compare", "tune")
+    return (in_study or (len(path) == 4 and path[2] == "tune")) and path[-1] != "sample"
+
+
+def _is_axis_value(value: Any) -> bool:
+    """A list, or a range to sample from."""
+    return isinstance(value, list) or (isinstance(value, dict) and {"low", "high"} <= value.keys())
+
+
+def _places(data: dict[str, Any], key: str, label: str) -> list[Path]:
     head, _, rest = key.partition(".")
+    if head in ("cases", "scales") and rest:
+        return [_named(data, head, rest, label)]
     if head in _STUDY:
-        if head == "cases" and rest:
-            name, _, inner = rest.partition(".")
-            return [("cases", name, *(("tune", inner[5:]) if inner.startswith("tune.") else (inner,)))]
         return [(head, rest)] if rest else [(head,)]
     for axes in ("compare", "tune"):
         if key in _mapping(data.get(axes)):
             return [(axes, key)]
-    places: list[tuple[str, ...]] = [("base", key)]
+    places: list[Path] = [("base", key)]
     for name, case in _mapping(data.get("cases")).items():
         if key in _mapping(case):
             places.append(("cases", name, key))
@@ -47,11 +72,24 @@ def _places(data: dict[str, Any], key: str) -> list[tuple[str, ...]]:
     return places
 
 
+def _named(data: dict[str, Any], head: str, rest: str, label: str) -> Path:
+    """The place of `cases.a.lr`; the name itself may have dots in it."""
+    known = _mapping(data.get(head))
+    name = max((n for n in known if f"{rest}.".startswith(f"{n}.")), key=len, default=None)
+    if name is None:
+        allowed = nearest(rest.partition(".")[0], known) if known else "The study has none."
+        raise StudyError(f"no such name among the {head}. {allowed}", key=f"{head}.{rest}", where=label)
+    inner = rest[len(name) + 1 :]
+    if head == "cases" and inner.startswith("tune."):
+        return (head, name, "tune", inner.removeprefix("tune."))
+    return (head, name, inner) if inner else (head, name)
+
+
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _write(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+def _write(data: dict[str, Any], path: Path, value: Any) -> None:
     for step in path[:-1]:
         data[step] = _mapping(data.get(step))
         data = data[step]

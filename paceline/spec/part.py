@@ -1,5 +1,6 @@
 """A part of a run: a built-in name, a name with arguments, or a dotted path to the user's own callable."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,14 +49,17 @@ class Part:
         return f"{self.name}({inside})" if inside else self.name
 
 
-def read(kind: str, said: Any) -> Part:
-    """A Part from what a study file says; ArgumentError says what is wrong and what is allowed."""
+def read(kind: str, said: Any, later: Collection[str] = ()) -> Part:
+    """A Part from what a study file says; ArgumentError says what is wrong and what is allowed.
+
+    `later` names arguments that dotted keys will add, so that they are not missed here.
+    """
     if isinstance(said, Part):
         return said
     name, args = _split(kind, said)
     entry = TABLE[kind].get(name)
     if entry:
-        return Part(kind, name, _read_args(kind, name, entry, args))
+        return Part(kind, name, _read_args(kind, name, entry, args, later))
     if not _dotted(name):
         raise ArgumentError(
             f"unknown {kind} '{name}'. {nearest(name, TABLE[kind])} Or a path of your own, as my_file:name."
@@ -68,7 +72,7 @@ def _split(kind: str, said: Any) -> tuple[str, dict[str, Any]]:
         return said, {}
     if isinstance(said, dict) and isinstance(said.get("name"), str):
         return said["name"], {key: value for key, value in said.items() if key != "name"}
-    raise ArgumentError(f"{said!r} is not a {kind}; say a name, or {{name: ..., argument: ...}}.")
+    raise ArgumentError(f"{said!r} is no {kind}; say a name, or {{name: ..., argument: ...}}.")
 
 
 def _dotted(name: str) -> bool:
@@ -76,12 +80,13 @@ def _dotted(name: str) -> bool:
     return bool(module) and attribute.isidentifier() and all(word.isidentifier() for word in module.split("."))
 
 
-def _read_args(kind: str, name: str, entry: Entry, args: dict[str, Any]) -> Args:
+def _read_args(kind: str, name: str, entry: Entry, args: dict[str, Any], later: Collection[str]) -> Args:
     for key in args:
         if key not in entry.args:
             allowed = nearest(key, entry.args) if entry.args else "It takes none."
             raise ArgumentError(f"{kind} '{name}' has no argument '{key}'. {allowed}", key)
-    missing = [key for key, arg in entry.args.items() if arg.default is REQUIRED and key not in args]
+    required = [key for key, arg in entry.args.items() if arg.default is REQUIRED]
+    missing = [key for key in required if key not in args and key not in later]
     if missing:
         raise ArgumentError(f"{kind} '{name}' needs the argument '{missing[0]}'.")
     read = {key: entry.args[key].read(value, key) for key, value in args.items()}

@@ -3,6 +3,7 @@
 A new optimizer, model, data set, loss or schedule is its own file and one line in this table.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,11 @@ class ArgumentError(ValueError):
     def __init__(self, message: str, key: str = "") -> None:
         super().__init__(message)
         self.key = key
+
+
+def is_number(value: Any) -> bool:
+    """A finite number; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @dataclass(frozen=True)
@@ -47,13 +53,13 @@ class Arg:
 
     def _read_number(self, value: Any, key: str) -> int | float:
         whole = self.type == "integer"
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or (whole and value != int(value)):
+        if not is_number(value) or (whole and not float(value).is_integer()):
             raise ArgumentError(f"{value!r} is not a {'whole number' if whole else 'number'}.", key)
         small = self.low is not None and (value <= self.low if self.above else value < self.low)
         large = self.high is not None and (value >= self.high if self.below else value > self.high)
-        if value != value or small or large:
+        if small or large:
             raise ArgumentError(f"{value!r} is outside its range; allowed: {self.range}.", key)
-        return int(value) if whole else float(value)
+        return int(value) if whole else float(value) + 0.0  # -0.0 and 0.0 are equal, so they must be spelt alike
 
     def _read_list(self, value: Any, key: str) -> tuple[int | float, ...]:
         if not isinstance(value, (list, tuple)) or not value:

@@ -1,12 +1,17 @@
 """A Run: one training, complete. Frozen, no unknown keys; every field has its line here."""
 
+import functools
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from paceline.errors import nearest
 from paceline.spec import expression
 from paceline.spec.part import Part, read
-from paceline.spec.parts import ArgumentError
+from paceline.spec.parts import ArgumentError, is_number
+
+MAX_EPOCHS_WALKED = 10_000
 
 
 def _part(kind: str) -> Any:
@@ -17,11 +22,21 @@ def _part(kind: str) -> Any:
     ]
 
 
+def _number(value: Any) -> Any:
+    if value is not None and not is_number(value):
+        raise ValueError(f"{value!r} is not a number")
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_number)]
+Whole = Annotated[int, BeforeValidator(_number)]
+
+
 def _batch(value: Any) -> int | str:
     if isinstance(value, str):
         expression.batch_size(value, 0)
         return " ".join(value.split())
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or value < 1:
+    if not is_number(value) or value != int(value) or value < 1:
         raise ValueError(f"{value!r} is not a batch size; say a whole number from 1, or e.g. 30 + 10 * epoch")
     return int(value)
 
@@ -31,7 +46,7 @@ def _overlap(value: Any) -> float | int:
         return 0.5
     if value is False:
         return 0
-    if isinstance(value, (int, float)) and (0 <= value < 1 or (value >= 1 and value == int(value))):
+    if is_number(value) and (0 <= value < 1 or (value >= 1 and value == int(value))):
         return int(value) if value >= 1 or value == 0 else float(value)
     raise ValueError(f"{value!r} is not an overlap; say a share below 1, a number of examples, or true for one half")
 
@@ -41,21 +56,21 @@ def _subset(value: Any) -> Any:
 
 
 class Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
 class Subset(Frozen):
     """A part of the training set, drawn once or anew each epoch."""
 
-    size: int = Field(ge=1)
+    size: Whole = Field(ge=1)
     redraw: Literal["never", "epoch"] = "never"
 
 
 class EarlyStop(Frozen):
     """Ends a run before its steps are up. Judged on validation where there is one, else on test."""
 
-    patience: int | None = Field(None, ge=1)  # evaluations without a better value
-    target: float | None = None  # stop at the first evaluation this good
+    patience: Whole | None = Field(None, ge=1)  # evaluations without a better value
+    target: Number | None = None  # stop at the first evaluation this good
     metric: Literal["accuracy", "loss"] = "accuracy"
 
 
@@ -64,23 +79,25 @@ class Run(Frozen):
     model: _part("model")  # type: ignore[valid-type]
     loss: _part("loss") = Part("loss", "softmax_ce")  # type: ignore[valid-type]
     optimizer: _part("optimizer")  # type: ignore[valid-type]
-    lr: float = Field(gt=0)
+    lr: Number = Field(gt=0)
     schedule: _part("schedule") = Part("schedule", "constant")  # type: ignore[valid-type]
-    warmup: int = Field(0, ge=0)  # steps of linear warm-up in front of the schedule
+    warmup: Whole = Field(0, ge=0)  # steps of linear warm-up in front of the schedule
     batch: Annotated[int | str, BeforeValidator(_batch)] = 100  # examples, or an expression of the epoch
     order: Literal["shuffle", "file", "random"] = "shuffle"  # random draws with replacement
     subset: Annotated[Subset | None, BeforeValidator(_subset)] = None
     overlap: Annotated[float | int, BeforeValidator(_overlap)] = 0  # share (or number) of a batch kept in the next
-    steps: int | None = Field(None, ge=1)
-    epochs: float | None = Field(None, gt=0)
-    evaluate_every: Annotated[int, Field(ge=1)] | Literal["epoch"] | None = None  # steps; unsaid: see evaluation_steps
+    steps: Whole | None = Field(None, ge=1)
+    epochs: Number | None = Field(None, gt=0)
+    evaluate_every: Annotated[Whole, Field(ge=1)] | Literal["epoch"] | None = (
+        None  # steps; unsaid: each epoch, or 20 times
+    )
     early_stop: EarlyStop | None = None
-    clip_norm: float | None = Field(None, gt=0)  # largest norm of the whole gradient
-    clip_value: float | None = Field(None, gt=0)  # largest size of each entry
+    clip_norm: Number | None = Field(None, gt=0)  # largest norm of the whole gradient
+    clip_value: Number | None = Field(None, gt=0)  # largest size of each entry
     precision: Literal["fp32", "fp64"] = "fp32"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    seed: int = Field(0, ge=0)
-    trial: int = Field(0, ge=0)  # repetition of a timing with the same seed
+    seed: Whole = Field(0, ge=0)
+    trial: Whole = Field(0, ge=0)  # repetition of a timing with the same seed
 
 
 def construct(values: dict[str, Any]) -> Run:
@@ -96,6 +113,14 @@ def construct(values: dict[str, Any]) -> Run:
 _UNSET: set[str] = set()
 FIELDS = tuple(Run.model_fields)
 PARTS = ("data", "model", "loss", "optimizer", "schedule")
+GROUPS: dict[str, type[Frozen]] = {"subset": Subset, "early_stop": EarlyStop}
+
+
+def refuse_unknown(group: str, said: Any) -> None:
+    allowed = GROUPS[group].model_fields
+    for key in said if isinstance(said, dict) else ():
+        if key not in allowed:
+            raise ArgumentError(f"{group} has no '{key}'. {nearest(key, allowed)}", key)
 
 
 def check(run: Run) -> None:
@@ -111,7 +136,7 @@ def check(run: Run) -> None:
     if isinstance(run.batch, int) and run.overlap >= run.batch:
         raise ArgumentError(f"an overlap of {run.overlap} leaves no new example in a batch of {run.batch}.", "overlap")
     if isinstance(run.batch, str) and run.epochs is not None:
-        _reaches_last_epoch(run.batch, run.epochs)
+        _walk_epochs(run.batch, run.epochs)
     stop = run.early_stop
     if stop and (stop.patience is None) == (stop.target is None):
         raise ArgumentError("say patience or target, one of the two.", "early_stop")
@@ -121,9 +146,11 @@ def check(run: Run) -> None:
     _check_task(run)
 
 
-def _reaches_last_epoch(batch: str, epochs: float) -> None:
+@functools.lru_cache(maxsize=1024)
+def _walk_epochs(batch: str, epochs: float) -> None:
     try:
-        expression.batch_size(batch, max(0, int(epochs) - 1))
+        for epoch in range(min(math.ceil(epochs), MAX_EPOCHS_WALKED)):
+            expression.batch_size(batch, epoch)
     except ValueError as error:
         raise ArgumentError(f"{error}.", "batch") from None
 

@@ -3,21 +3,18 @@
 import ast
 import hashlib
 import sys
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from importlib.machinery import PathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 
 from paceline.errors import nearest
 from paceline.spec.part import Part
 from paceline.spec.parts import ArgumentError
 
-_GIVEN = {
-    "model": ("input_shape", "outputs", "classes"),
-    "data": ("files",),
-    "loss": (),
-    "optimizer": ("params", "lr"),
-    "schedule": ("step", "total"),
-}
+_GIVEN = {"model": ("input_shape", "outputs", "classes"), "data": ("files",), "optimizer": ("lr",)}  # by name
+_PLACES = {"loss": 2, "optimizer": 1, "schedule": 2}  # by place: outputs, targets; params; step, total
 
 
 @dataclass(frozen=True)
@@ -30,17 +27,23 @@ class Signature:
 def source_of(module: str, folder: Path) -> Path | None:
     """The module's file, beside the study first; None where it has no Python source that can be found unimported."""
     head, *rest = module.split(".")
-    spec = PathFinder.find_spec(head, [str(folder), *sys.path])
+    spec = PathFinder.find_spec(head, [str(folder), *sys.path]) or find_spec(head)
     if spec is None:
         raise ArgumentError(f"no module '{head}': neither {folder / (head + '.py')} nor an installed package.")
     if not rest:
         return Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
-    for place in spec.submodule_search_locations or ():
-        base = Path(place, *rest)
-        for file in (base.with_suffix(".py"), base / "__init__.py"):
+    places = [Path(place, *rest) for place in spec.submodule_search_locations or ()]
+    for base in places:
+        for file in (base.with_name(f"{base.name}.py"), base / "__init__.py"):
             if file.is_file():
                 return file
+    if not any(base.is_dir() or any(_compiled(base)) for base in places):
+        raise ArgumentError(f"no module '{module}' in {spec.origin or head}.")
     return None
+
+
+def _compiled(base: Path) -> Iterator[bool]:
+    return (base.with_name(f"{base.name}{suffix}").is_file() for suffix in EXTENSION_SUFFIXES)
 
 
 def source_hash(part: Part, folder: Path) -> str | None:
@@ -48,45 +51,60 @@ def source_hash(part: Part, folder: Path) -> str | None:
     return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file else None
 
 
-def check(part: Part, folder: Path) -> None:
-    """Refuses a path that leads nowhere and arguments that the callable does not take."""
+def check(part: Part, folder: Path, later: Collection[str] = ()) -> None:
+    """Refuses a path that leads nowhere and arguments that the callable does not take.
+
+    `later` names arguments that dotted keys will add, so that they are not missed here.
+    """
     module, _, attribute = part.path.partition(":")
     file = source_of(module, folder)
     if file is None:
         return
     try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError) as error:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError) as error:
         raise ArgumentError(f"{file} is not valid Python: {error}.") from None
-    found = {node.name: node for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    top = list(_statements(tree.body))
+    found = {node.name: node for node in top if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     if attribute not in found:
-        if attribute in _bound_names(tree):
+        if _bound_names(top) & {attribute, "*"} or "__getattr__" in found:
             return
         raise ArgumentError(
             f"{file} has no '{attribute}'. {nearest(attribute, found) if found else 'It defines nothing.'}"
         )
     signature = _signature(found[attribute])
     if signature:
-        _compare(part, signature)
+        _compare(part, signature, later)
 
 
-def _compare(part: Part, signature: Signature) -> None:
+def _compare(part: Part, signature: Signature, later: Collection[str]) -> None:
     said = {key for key, _ in part.args}
-    own = tuple(name for name in signature.names if name not in _GIVEN[part.kind])
-    for key in said:
+    given = {*_GIVEN.get(part.kind, ()), *signature.names[: _PLACES.get(part.kind, 0)]}
+    own = tuple(name for name in signature.names if name not in given)
+    for key in sorted(said):
         if key not in own and not signature.anything:
             raise ArgumentError(
                 f"{part.name} has no argument '{key}'. {nearest(key, own) if own else 'It takes none.'}", key
             )
     for name in signature.required:
-        if name not in said and name not in _GIVEN[part.kind] and part.kind in ("model", "data"):
+        if name not in said and name not in given and name not in later:
             raise ArgumentError(f"{part.name} needs the argument '{name}'.")
 
 
-def _bound_names(tree: ast.Module) -> set[str]:
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """What stands at the top of a module, also under an `if`, a `try` or a `with` there."""
+    for node in body:
+        yield node
+        if isinstance(node, (ast.If, ast.Try, ast.With)):
+            yield from _statements(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt))
+            for handler in getattr(node, "handlers", ()):
+                yield from _statements(handler.body)
+
+
+def _bound_names(top: Iterable[ast.stmt]) -> set[str]:
     """Names that the module imports or assigns at its top: there, but with no signature to read."""
     names: set[str] = set()
-    for node in tree.body:
+    for node in top:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):

@@ -1,5 +1,6 @@
 """A Study: a question, the runs that answer it, and how they are to be read."""
 
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,18 +9,18 @@ from pydantic import Field, PrivateAttr, ValidationError
 from paceline.errors import StudyError, nearest
 from paceline.spec.document import Document, KeyPath, read
 from paceline.spec.override import override
-from paceline.spec.run import FIELDS, PARTS, Frozen
+from paceline.spec.run import FIELDS, GROUPS, PARTS, Frozen, Number, Whole
 
 _SETTINGS = tuple(name for name in FIELDS if name != "trial")
-_NESTED = (*PARTS, "subset", "early_stop")
+_NESTED = (*PARTS, *GROUPS)
 MAX_RUNS = 1_000_000
 
 
 class Range(Frozen):
     """A tuned axis to sample from."""
 
-    low: float
-    high: float
+    low: Number
+    high: Number
     scale: Literal["linear", "log"] = "linear"
 
 
@@ -30,7 +31,7 @@ class Study(Frozen):
     compare: dict[str, list[Any]] = {}  # the scientific axes: what the question is about
     tune: dict[str, Any] = {}  # the nuisance axes: each compared setting is shown at its own best
     cases: dict[str, dict[str, Any]] = {}  # named settings that are no grid; each may have its own tune
-    repeat: int = Field(3, ge=1, le=10_000)  # seeds
+    repeat: Whole = Field(3, ge=1, le=10_000)  # seeds
     measure: Literal["accuracy", "time"] = "accuracy"
     select: Literal["validation", "test", "best_epoch"] = "validation"
     published: Any = None
@@ -56,7 +57,7 @@ def load(file: Path, *, sets: list[str] | None = None, seeds: int | None = None,
         document = _rescale(document, scale)
     for text in sets or []:
         key, equals, value = text.partition("=")
-        if not equals or not key:
+        if not equals or not key.strip():
             raise StudyError("say key=value, as in --set steps=200.", where=f"--set {text}")
         document = override(document, key.strip(), value, f"--set {text}")
     if seeds is not None:
@@ -72,19 +73,26 @@ def from_document(document: Document, folder: Path) -> Study:
     try:
         study = Study.model_validate(document.data)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise document.error(tuple(first["loc"]), said(first)) from None
+        path, message = said(error)
+        raise document.error(path, message) from None
     study._document, study._folder = document, folder
     _check_axes(study)
     return study
 
 
-def said(error: Any) -> str:
-    """pydantic's words for one error, with the value that caused it."""
-    if error["type"] == "missing":
-        return f"'{error['loc'][-1]}' is missing."
-    message = error["msg"].removeprefix("Value error, ").rstrip(".")
-    return f"{message}." if error["type"] == "value_error" else f"{message}, not {error['input']!r}."
+def said(error: ValidationError) -> tuple[KeyPath, str]:
+    """Where pydantic's first error stands, and its words with the value that caused it and the nearest valid one."""
+    errors = error.errors()
+    wrong_word = (e for e in errors if e["type"] == "literal_error" and isinstance(e["input"], str))
+    first = next(wrong_word, errors[0])
+    path, value = tuple(first["loc"]), first["input"]
+    if first["type"] == "missing":
+        return path, f"'{path[-1]}' is missing."
+    if first["type"] == "literal_error":
+        allowed = [word.strip("'") for word in first["ctx"]["expected"].replace(" or ", ", ").split(", ")]
+        return path, f"unknown value {value!r}. {nearest(str(value), allowed)}"
+    message = first["msg"].removeprefix("Value error, ").rstrip(".")
+    return path, f"{message}." if first["type"] == "value_error" else f"{message}, not {value!r}."
 
 
 def _accept_case_list(document: Document) -> Document:
@@ -139,8 +147,9 @@ def _check_axes(study: Study) -> None:
             raise document.error((*at, "tune"), "tune is a mapping of axes to lists of values.")
         _check_tune(document, (*at, "tune"), case.get("tune", {}))
         for key in (*study.compare, *study.tune):
-            if key in case or key in case.get("tune", {}):
-                raise document.error((*at, key), f"'{key}' is an axis of the study and cannot be set by a case too.")
+            for place, settings in ((at, case), ((*at, "tune"), case.get("tune", {}))):
+                if key in settings:
+                    raise document.error((*place, key), f"'{key}' is an axis of the study; a case cannot set it too.")
     for key in study.compare:
         if key in study.tune:
             raise document.error(("tune", key), f"'{key}' is compared and tuned; it can be one of the two.")
@@ -165,11 +174,12 @@ def _check_values(document: Document, path: KeyPath, values: Any) -> None:
         raise document.error(path, f"an axis is a list of values, not {values!r}.")
     if not values:
         raise document.error(path, "an empty axis; give it at least one value.")
-    seen: list[Any] = []
-    for index, value in enumerate(values if len(values) <= 1000 else ()):
-        if value in seen:
+    seen = set()
+    for index, value in enumerate(values):
+        key = (isinstance(value, bool), value if isinstance(value, Hashable) else repr(value))
+        if key in seen:
             raise document.error((*path, index), f"{value!r} stands twice on this axis.")
-        seen.append(value)
+        seen.add(key)
 
 
 def _check_tune(document: Document, path: KeyPath, tune: dict[str, Any]) -> None:
@@ -197,8 +207,8 @@ def _check_samples(document: Document, path: KeyPath, values: Any) -> None:
     try:
         axis = Range.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise document.error((*path, *first["loc"]), said(first)) from None
+        place, message = said(error)
+        raise document.error((*path, *place), message) from None
     if axis.low >= axis.high or (axis.scale == "log" and axis.low <= 0):
         raise document.error(path, "low must be below high, and above 0 on a log scale.")
     return None

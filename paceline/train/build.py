@@ -1,7 +1,6 @@
 """Parts into things that compute: imports what a dotted path names and calls it with the run's arguments."""
 
 import functools
-import hashlib
 import importlib
 import inspect
 import sys
@@ -20,6 +19,8 @@ from paceline.optim.optimizer import build as build_rule
 from paceline.optim.rule import Rule
 from paceline.optim.schedules import with_warmup
 from paceline.spec import Part, Run
+from paceline.spec.parts import ArgumentError
+from paceline.spec.signature import source_hash, source_of
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 Schedule = Callable[[int, int], float]
@@ -28,19 +29,40 @@ Schedule = Callable[[int, int], float]
 def resolve(part: Part, folder: Path) -> Any:
     """The object that a part's path names; own modules are looked for beside the study first."""
     module, _, attribute = part.path.partition(":")
-    if part.own and str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = _own_module(part, folder) if part.own else importlib.import_module(module)
         for name in attribute.split("."):
             found = getattr(found, name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ArgumentError) as error:
         raise StudyError(f"{part.kind} '{part.name}' cannot be imported: {error}.", key=part.kind) from error
     return found
 
 
+_sources: dict[str, tuple[Path, str | None]] = {}  # own modules imported so far, from where and with what content
+
+
+def _own_module(part: Part, folder: Path) -> Any:
+    """Imported anew when its file has changed, or another study has one of the same name: a notebook lives long."""
+    module = part.path.partition(":")[0]
+    file = source_of(module, folder)
+    source = (folder, source_hash(part, folder))
+    if file and file.is_relative_to(folder) and _sources.setdefault(module, source) != source:
+        _sources[module] = source
+        sys.modules.pop(module, None)
+        importlib.invalidate_caches()
+    sys.path[:] = [str(folder), *(entry for entry in sys.path if entry != str(folder))]
+    return importlib.import_module(module)
+
+
+def _maker(part: Part, folder: Path) -> Callable[..., Any]:
+    found: Callable[..., Any] = resolve(part, folder)
+    if not callable(found):
+        raise StudyError(f"'{part.name}' is {found!r}, which cannot be called.", key=part.kind)
+    return found
+
+
 def data(run: Run, files: Files, folder: Path) -> Dataset:
-    make = resolve(run.data, folder)
+    make = _maker(run.data, folder)
     accepts = inspect.signature(make).parameters
     given = {"files": files} if "files" in accepts else {}
     made = make(**given, **run.data.complete)
@@ -60,7 +82,7 @@ def _own_dataset(part: Part, made: Any) -> Dataset:
 
 def model(run: Run, dataset: Dataset, folder: Path) -> nn.Module:
     """The network at its start: a function of the run's seed alone, whatever was drawn before."""
-    make = resolve(run.model, folder)
+    make = _maker(run.model, folder)
     given = {"input_shape": dataset.input_shape, "outputs": dataset.outputs, "classes": dataset.classes}
     accepts = inspect.signature(make).parameters
     with torch.random.fork_rng(devices=[]):
@@ -72,11 +94,11 @@ def model(run: Run, dataset: Dataset, folder: Path) -> nn.Module:
 
 
 def loss(run: Run, folder: Path) -> Loss:
-    return functools.partial(resolve(run.loss, folder), **run.loss.complete)
+    return functools.partial(_maker(run.loss, folder), **run.loss.complete)
 
 
 def schedule(run: Run, folder: Path) -> Schedule:
-    return with_warmup(functools.partial(resolve(run.schedule, folder), **run.schedule.complete), run.warmup)
+    return with_warmup(functools.partial(_maker(run.schedule, folder), **run.schedule.complete), run.warmup)
 
 
 def optimizer(run: Run, parameters: list[nn.Parameter], folder: Path) -> torch.optim.Optimizer:
@@ -86,9 +108,3 @@ def optimizer(run: Run, parameters: list[nn.Parameter], folder: Path) -> torch.o
     if isinstance(found, type) and issubclass(found, torch.optim.Optimizer):
         return found(parameters, lr=run.lr, **run.optimizer.complete)  # type: ignore[call-arg]
     raise StudyError(f"'{run.optimizer.name}' is neither a Rule nor a torch.optim.Optimizer class.", key="optimizer")
-
-
-def source_hash(part: Part, folder: Path) -> str:
-    """What the imported source of an own part hashes to."""
-    source = inspect.getsourcefile(inspect.unwrap(resolve(part, folder)))
-    return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:16] if source else ""

@@ -27,6 +27,15 @@ def prepare(device: torch.device) -> None:
         torch.backends.cudnn.deterministic = True
 
 
+def seed(device: torch.device, key: int) -> None:
+    """Seeds torch's own generators of the CPU and of this device alone; torch.manual_seed visits every backend."""
+    torch.default_generator.manual_seed(key)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(key)
+    elif device.type == "mps":
+        torch.mps.manual_seed(key)
+
+
 def synchronize(device: torch.device) -> None:
     """Waits until the device has done all it was given, so that a clock may be read."""
     if device.type == "cuda":

@@ -23,6 +23,7 @@ from paceline.train import build, checkpoint, device
 from paceline.train.clock import Clock
 from paceline.train.early import Stopper
 from paceline.train.evaluate import Score, evaluate
+from paceline.train.threads import suited_threads
 
 PAUSE_SECONDS = 0.25
 _DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
@@ -64,36 +65,29 @@ class Outcome:
     status: str  # done or diverged
     reason: str
     step: int
+    threads: int
 
 
 def train(
-    run: Run, dataset: Dataset, folder: Path = Path(), resume: dict[str, Any] | None = None
+    run: Run,
+    dataset: Dataset,
+    folder: Path = Path(),
+    resume: dict[str, Any] | None = None,
+    cores: int | None = None,
 ) -> Iterator[Row | Pause | Outcome]:
-    """Trains the run; rows at step 0, at every evaluation and at the end, then the outcome."""
-    target = device.resolve(run.device)
-    device.prepare(target)
-    dtype = _DTYPES[run.precision]
-    model = build.model(run, dataset, folder).to(target, dtype)
-    channels_last = any(isinstance(layer, nn.Conv2d) for layer in model.modules())
-    if channels_last:
-        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    optimizer = build.optimizer(run, parameters, folder)
-    loss_of, factor = build.loss(run, folder), build.schedule(run, folder)
-    data = {name: Memory(split, target, dtype, channels_last) for name, split in dataset.splits.items()}
-    held_out = {name: split for name, split in data.items() if name != "train"}
-    random_layers = [layer for layer in model.modules() if hasattr(layer, "reseed")]
-    composition = Composition(run, len(dataset.train))
-    total = composition.total_steps()
-    classes = dataset.classes is not None
+    """Trains the run; rows at step 0, at every evaluation and at the end, then the outcome.
 
-    position = _Position.start(target)
-    stopper = Stopper(run.early_stop)
+    `cores`: CPU threads it may use; it takes as many as its steps have work for. Unsaid, torch's setting stays.
+    """
+    made = _set_up(run, dataset, folder, cores)
+    model, optimizer, total = made.model, made.optimizer, made.total
+    classes = dataset.classes is not None
+    position, stopper = _Position.start(made.device), Stopper(run.early_stop)
     if resume is not None:
         checkpoint.restore(model, optimizer, resume)
         position.load(resume["position"])
         stopper.load(resume["stopper"])
-    clock = Clock(target, position.seconds, position.wall_seconds)
+    clock = Clock(made.device, position.seconds, position.wall_seconds)
 
     def snapshot() -> dict[str, Any]:
         position.seconds, position.wall_seconds = clock.seconds, clock.wall_seconds
@@ -104,29 +98,29 @@ def train(
             "stopper": stopper.state(),
         }
 
-    def row(lr: float) -> tuple[Row, dict[str, Score]]:
-        scores = {name: evaluate(model, optimizer, loss_of, split) for name, split in held_out.items()}
+    def measure(lr: float) -> tuple[Row, dict[str, Score]]:
+        scores = {name: evaluate(model, optimizer, made.loss, split) for name, split in made.held_out.items()}
         return _row(position, clock, scores, lr, classes, _extras(model)), scores
 
     if position.step == 0:
-        yield row(run.lr * factor(0, total))[0]
+        yield measure(run.lr * made.factor(0, total))[0]
     model.train()
     paused = time.perf_counter()
     clock.start()
-    for batch in composition.batches(position.step):
-        lr = run.lr * factor(batch.step, total)
+    for batch in made.composition.batches(position.step):
+        lr = run.lr * made.factor(batch.step, total)
         for group in optimizer.param_groups:
             group["lr"] = lr
-        torch.manual_seed(key(run.seed, "layers", batch.step))
-        for index, layer in enumerate(random_layers):
-            layer.reseed(key(run.seed, "dropout", batch.step, index))  # type: ignore[operator]
+        device.seed(made.device, key(run.seed, "layers", batch.step))
+        for index, layer in enumerate(made.random_layers):
+            layer.reseed(key(run.seed, "dropout", batch.step, index))
 
-        x, y = data["train"].gather(batch.indices)
+        x, y = made.training.gather(batch.indices)
         outputs = model(x)
-        loss = loss_of(outputs, y)
+        loss = made.loss(outputs, y)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        _clip(run, parameters)
+        _clip(run, made.parameters)
         optimizer.step()
         position.advance(batch.epoch, len(y), loss.detach(), outputs.detach(), y if classes else None)
 
@@ -137,16 +131,61 @@ def train(
         clock.stop()
         finite = bool(torch.isfinite(position.loss_sum))
         if due or not finite:
-            made, scores = row(lr)
-            yield made
+            row, scores = measure(lr)
+            yield row
             position.clear()
-            ending = _ending(made, last, total, stopper.verdict(scores) if finite else None)
+            ending = _ending(row, last, total, stopper.verdict(scores) if finite else None)
             if ending:
                 yield ending
                 return
         yield Pause(position.step, total, snapshot)
         paused = time.perf_counter()
         clock.start()
+
+
+@dataclass(frozen=True)
+class _SetUp:
+    """All that a run is trained with."""
+
+    device: torch.device
+    model: nn.Module
+    parameters: list[nn.Parameter]
+    optimizer: torch.optim.Optimizer
+    loss: build.Loss
+    factor: build.Schedule  # on lr, by step
+    training: Memory
+    held_out: dict[str, Memory]
+    composition: Composition
+    total: int  # steps
+    random_layers: list[Any]  # whose draws follow the step
+
+
+def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None) -> _SetUp:
+    target, dtype = device.resolve(run.device), _DTYPES[run.precision]
+    device.prepare(target)
+    model = build.model(run, dataset, folder).to(target, dtype)
+    channels_last = any(isinstance(layer, nn.Conv2d) for layer in model.modules())
+    if channels_last:
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    data = {name: Memory(split, target, dtype, channels_last) for name, split in dataset.splits.items()}
+    training = data.pop("train")
+    composition = Composition(run, len(dataset.train))
+    if cores is not None:
+        torch.set_num_threads(suited_threads(model, training.chunk(0, 1), composition.width(0), cores))
+    return _SetUp(
+        device=target,
+        model=model,
+        parameters=parameters,
+        optimizer=build.optimizer(run, parameters, folder),
+        loss=build.loss(run, folder),
+        factor=build.schedule(run, folder),
+        training=training,
+        held_out=data,
+        composition=composition,
+        total=composition.total_steps(),
+        random_layers=[layer for layer in model.modules() if hasattr(layer, "reseed")],
+    )
 
 
 @dataclass
@@ -235,7 +274,8 @@ def _row(
 
 def _ending(row: Row, last: bool, total: int, stop: str | None) -> Outcome | None:
     if row.nonfinite:
-        return Outcome("diverged", f"a loss or parameter is not finite at step {row.step}", row.step)
-    if stop:
-        return Outcome("done", stop, row.step)
-    return Outcome("done", f"all {total} steps", row.step) if last else None
+        reason = f"a loss or parameter is not finite at step {row.step}"
+        return Outcome("diverged", reason, row.step, torch.get_num_threads())
+    if not stop and not last:
+        return None
+    return Outcome("done", stop or f"all {total} steps", row.step, torch.get_num_threads())

@@ -71,7 +71,8 @@ def weighted_kappa(
     weights = distance**2 if weightage == "quadratic" else distance
     numerator = ((rows @ weights) * predicted).sum()
     denominator = (rows.sum(0) @ weights @ predicted.sum(0)) / len(outputs)
-    ratio = torch.where(denominator == 0, torch.zeros_like(numerator), numerator / denominator)
+    nothing = denominator == 0  # one class, surely predicted: no disagreement, and none expected
+    ratio = torch.where(nothing, numerator, numerator / torch.where(nothing, 1, denominator))
     return torch.log(ratio + epsilon)
 
 

@@ -109,20 +109,3 @@ def tiny() -> Tiny:
 def files(tmp_path: Path) -> Files:
     """No folder but a fresh one, so that a test never finds the user's own data."""
     return Files((tmp_path,), tmp_path)
-
-
-def _present(name: str) -> Files:
-    files = Files.search()
-    if files.seek(name, "train-images-idx3-ubyte.gz") is None:
-        pytest.skip(f"{name} is not on this machine: set $PACELINE_DATA or run `paceline data get {name}`")
-    return files
-
-
-@pytest.fixture(scope="session")
-def mnist_files() -> Files:
-    return _present("mnist")
-
-
-@pytest.fixture(scope="session")
-def fashion_files() -> Files:
-    return _present("fashion_mnist")

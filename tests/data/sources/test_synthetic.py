@@ -44,8 +44,8 @@ def test_resizing_one_split_leaves_the_others(files):
     assert b.validation is None
 
 
-def test_features_may_have_a_shape(files):
-    data = synthetic(files, examples=6, test=2, features=[3, 8, 8], classes=2)
+def test_examples_may_have_a_shape(files):
+    data = synthetic(files, examples=6, test=2, shape=[3, 8, 8], classes=2)
     assert data.input_shape == (3, 8, 8)
     assert data.train.x.is_contiguous()
 
@@ -65,9 +65,8 @@ def test_examples_scatter_around_their_class_by_the_noise(files):
         {"examples": 0},
         {"test": 0},
         {"validation": -1},
-        {"features": 0},
-        {"features": []},
-        {"features": [3, 0]},
+        {"shape": []},
+        {"shape": [3, 0]},
         {"classes": 1},
         {"noise": -0.1},
         {"noise": float("nan")},

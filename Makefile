@@ -1,0 +1,42 @@
+PYTHON ?= python3
+VENV ?= .venv
+# Where pip takes torch from. For a machine without a GPU:
+#   make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
+TORCH_INDEX ?=
+
+PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint types coverage bench clean
+
+demo: $(VENV)/.installed
+	$(VENV)/bin/paceline run quickstart
+
+test: $(VENV)/.developed
+	$(VENV)/bin/python -m pytest
+
+lint: $(VENV)/.developed
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+types: $(VENV)/.developed
+	$(VENV)/bin/mypy
+
+coverage: $(VENV)/.developed
+	$(VENV)/bin/python -m pytest --cov=paceline --cov-report=term-missing:skip-covered
+
+bench: $(VENV)/.developed
+	$(VENV)/bin/python -m bench
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# torch first and by itself, so that its index serves nothing else.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.developed: $(VENV)/.installed
+	$(PIP) --editable '.[dev]'
+	touch $@

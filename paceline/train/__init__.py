@@ -1,0 +1,1 @@
+"""Training: the loop, what it is built from, and what it leaves behind."""

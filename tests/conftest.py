@@ -1,0 +1,43 @@
+"""What tests share: the real data sets where they are, and a study file made on the spot."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from paceline.data.dataset import Dataset
+from paceline.data.locate import Files
+
+
+def _present(name: str) -> Files:
+    files = Files.search()
+    if files.seek(name, "train-images-idx3-ubyte.gz") is None:
+        pytest.skip(f"{name} is not on this machine: set $PACELINE_DATA or run `paceline data get {name}`")
+    return files
+
+
+@pytest.fixture(scope="session")
+def mnist_files() -> Files:
+    return _present("mnist")
+
+
+@pytest.fixture(scope="session")
+def fashion_files() -> Files:
+    return _present("fashion_mnist")
+
+
+@pytest.fixture(scope="session")
+def mnist(mnist_files: Files) -> Dataset:
+    from paceline.data.sources.idx import mnist
+
+    return mnist(mnist_files)
+
+
+@pytest.fixture
+def study_file(tmp_path: Path) -> Callable[..., Path]:
+    def write(text: str, name: str = "study.yaml") -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write

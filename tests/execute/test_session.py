@@ -1,0 +1,237 @@
+"""What a second `run` of a study finds and does: grown, shrunk, stale, failed, at the same time."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paceline import api
+from paceline.errors import RecordError, StudyError
+from paceline.execute.session import Session, execute, open_session, set_stale_aside
+from paceline.record.claim import Claim
+from paceline.record.layout import StudyFolder, read_json
+from paceline.record.reader import read_study
+
+from .studies import SHORT, files, lines, rows, standing, write
+from .zygote import Zygote
+
+
+def opened(file: Path, **said: Any) -> Session:
+    return open_session(api.load(file), file.parent / "runs", **said)
+
+
+def trained(session: Session, **said: Any) -> list[str]:
+    """The runs that were begun."""
+    return [event.run for event in execute(session, **said) if event.kind == "began"]
+
+
+def packs(record: Path) -> set[str]:
+    return {file.parent.name for file in record.glob("*/pack.json")}
+
+
+def test_a_study_is_trained_once(tmp_path: Path) -> None:
+    file = write(tmp_path, SHORT, repeat=2, tune={"lr": [0.1, 0.2]})
+    session = opened(file)
+    assert session.standing() == {"queued": 4}
+    assert set(trained(session)) == session.ids
+    again = opened(file)
+    assert again.standing() == {"done": 4}
+    assert again.missing() == again.missing(retry_failed=True) == set()
+    assert list(execute(again)) == []
+
+
+def test_the_study_is_kept_as_it_was_resolved(tmp_path: Path) -> None:
+    study = api.load(write(tmp_path, SHORT), sets=["steps=4"], seeds=2)
+    list(execute(open_session(study, tmp_path / "runs")))
+    kept = read_study(StudyFolder(tmp_path / "runs" / "s"))
+    assert (kept.base["steps"], kept.repeat, kept.folder) == (4, 2, tmp_path)
+
+
+def test_a_study_that_grew_trains_only_what_is_new(tmp_path: Path) -> None:
+    record = tmp_path / "runs" / "s"
+    first = trained(opened(write(tmp_path, SHORT, tune={"lr": [0.1, 0.2]})))
+    before, old = rows(record), packs(record)
+    session = opened(write(tmp_path, SHORT, tune={"lr": [0.1, 0.15, 0.2, 0.3]}, repeat=2))
+    second = trained(session)
+    assert set(first).isdisjoint(second)
+    assert set(first) | set(second) == session.ids
+    assert len(second) == 6
+    assert old < packs(record)
+    assert rows(record).filter(rows(record)["run"].is_in(first)).equals(before)
+
+
+def test_a_study_that_shrank_shows_less_and_loses_nothing(tmp_path: Path) -> None:
+    record = tmp_path / "runs" / "s"
+    wide, narrow = {"lr": [0.1, 0.2, 0.3]}, {"lr": [0.2]}
+    trained(opened(write(tmp_path, SHORT, tune=wide)))
+    before = rows(record)
+    session = opened(write(tmp_path, SHORT, tune=narrow))
+    assert trained(session) == []
+    assert session.standing() == {"done": 1}
+    assert api.results("s", out=tmp_path / "runs").runs.height == 1
+    assert rows(record).equals(before)
+    assert trained(opened(write(tmp_path, SHORT, tune=wide))) == []
+
+
+def test_a_shrunk_study_leaves_the_unfinished_runs_of_a_kept_pack_alone(tmp_path: Path) -> None:
+    record = tmp_path / "runs" / "s"
+    file = write(tmp_path, SHORT, tune={"lr": [0.1, 0.2, 0.3]})
+    begun = execute(opened(file))
+    next(event for event in begun if event.kind == "ended")
+    begun.close()  # type: ignore[attr-defined]
+    narrowed = opened(write(tmp_path, SHORT, tune={"lr": [0.3]}))
+    assert set(trained(narrowed)) == narrowed.ids
+    assert standing(record) == {"done": 2, "queued": 1}
+    assert len(packs(record)) == 1
+
+
+def test_two_cases_that_say_the_same_share_one_run(tmp_path: Path) -> None:
+    file = write(tmp_path, SHORT, cases={"plain": {}, "said": {"batch": 20}, "other": {"batch": 10}})
+    session = opened(file)
+    assert len(session.trials) == 3
+    assert len(trained(session)) == 2
+    found = api.results("s", out=tmp_path / "runs")
+    assert found.runs.select("case", "status").rows() == [("plain", "done"), ("said", "done"), ("other", "done")]
+
+
+def test_a_failed_run_is_tried_again_only_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "own_of_test_session.py").write_text(
+        "import os\n"
+        "def loss(outputs, targets):\n"
+        "    if 'HARMLESS' not in os.environ: raise RuntimeError('no')\n"
+        "    return outputs.square().mean()\n"
+    )
+    file = write(tmp_path, {**SHORT, "loss": "own_of_test_session:loss"}, repeat=2)
+    assert len(trained(opened(file))) == 2
+    assert opened(file).standing() == {"failed": 2}
+    assert trained(opened(file)) == []
+    os.environ["HARMLESS"] = "1"
+    try:
+        assert len(trained(opened(file), retry_failed=True)) == 2
+    finally:
+        del os.environ["HARMLESS"]
+    assert opened(file).standing() == {"done": 2}
+
+
+SOURCE = "def {name}(outputs, targets):\n    return (outputs - 1).square().mean()\n"
+
+
+def test_stale_runs_are_reported_and_redone_on_request(tmp_path: Path, paceline: Zygote) -> None:
+    own = tmp_path / "stale_of_test_session.py"
+    own.write_text(SOURCE.format(name="mine"))
+    file = write(tmp_path, SHORT, cases={"plain": {}, "own": {"loss": "stale_of_test_session:mine"}})
+    command, record = ("run", file, "--out", tmp_path / "runs"), tmp_path / "runs" / "s"
+    assert paceline(*command).wait() == 0
+    before = rows(record)
+    assert opened(file).stale == frozenset()
+
+    own.write_text(SOURCE.format(name="mine").replace("mean", "sum"))
+    (stale,) = opened(file).stale
+    assert paceline(*command).wait() == 0
+    assert rows(record).equals(before)
+
+    assert paceline(*command, "--redo-stale").wait() == 0
+    assert opened(file).stale == frozenset()
+    changed = rows(record).filter(rows(record)["run"] == stale)
+    assert changed.height == before.filter(before["run"] == stale).height
+    assert not changed.equals(before.filter(before["run"] == stale))
+    (aside,) = (record / ".replaced").iterdir()
+    assert {path.name for path in aside.iterdir()} == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+
+
+def test_staleness_is_of_a_run_not_of_its_pack(tmp_path: Path) -> None:
+    """A pack half trained by yesterday's source and half by today's."""
+    own = tmp_path / "halves_of_test_session.py"
+    own.write_text(SOURCE.format(name="mine"))
+    file = write(tmp_path, {**SHORT, "loss": "halves_of_test_session:mine"}, repeat=2)
+    begun = execute(opened(file))
+    first = next(event.run for event in begun if event.kind == "ended")
+    begun.close()  # type: ignore[attr-defined]
+    own.write_text(SOURCE.format(name="mine") + "# changed\n")
+    assert len(trained(opened(file))) == 1
+    assert len(packs(tmp_path / "runs" / "s")) == 1
+    assert opened(file).stale == {first}
+
+
+def test_a_pack_that_is_being_trained_is_not_set_aside(tmp_path: Path) -> None:
+    own = tmp_path / "busy_of_test_session.py"
+    own.write_text(SOURCE.format(name="mine"))
+    file = write(tmp_path, {**SHORT, "loss": "busy_of_test_session:mine"})
+    trained(opened(file))
+    own.write_text(SOURCE.format(name="mine") + "# changed\n")
+    session = opened(file)
+    with Claim(session.packs[0].folder.claim), pytest.raises(RecordError, match="being trained by another process"):
+        set_stale_aside(session)
+    assert packs(tmp_path / "runs" / "s")
+
+
+def test_two_at_once_train_each_pack_once(tmp_path: Path, paceline: Zygote) -> None:
+    """Time asks for a pack a run: 24 packs that two processes go through."""
+    file = write(tmp_path, {**SHORT, "steps": 60}, repeat=24, measure="time")
+    record = tmp_path / "runs" / "s"
+    both = [paceline("run", file, "--out", tmp_path / "runs") for _ in range(2)]
+    assert {child.wait() for child in both} <= {0, 130}
+    assert standing(record) == {"done": 24}
+    assert len(packs(record)) == 24
+    assert lines(record) == rows(record).height
+    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+
+
+def test_two_that_would_pack_unlike_agree_on_the_packs(tmp_path: Path) -> None:
+    """Both have planned before either has written; the second takes the packs of the first."""
+    file = write(tmp_path, SHORT, tune={"lr": [0.1, 0.2]}, repeat=2)
+    first = opened(file)
+    second = opened(write(tmp_path, SHORT, tune={"lr": [0.2, 0.1, 0.3]}, repeat=2))
+    events = execute(first)
+    next(events)
+    begun = trained(second)
+    assert len(begun) == 2
+    events.close()  # type: ignore[attr-defined]
+    assert len(trained(second)) == 4
+    assert len(packs(tmp_path / "runs" / "s")) == 2
+    members = [entry["run"] for pack in second.folder.packs() for entry in read_json(pack.pack)["runs"]]
+    assert sorted(members) == sorted(second.ids)
+
+
+def test_a_pack_file_that_was_deleted_is_written_again_and_its_rows_are_found(tmp_path: Path) -> None:
+    file = write(tmp_path, SHORT, repeat=2)
+    trained(opened(file))
+    before = rows(tmp_path / "runs" / "s")
+    (pack,) = (tmp_path / "runs" / "s").glob("*/pack.json")
+    pack.unlink()
+    assert trained(opened(file)) == []
+    assert rows(tmp_path / "runs" / "s").equals(before)
+
+
+def test_a_pack_folder_that_was_deleted_is_trained_again(tmp_path: Path) -> None:
+    file = write(tmp_path, SHORT)
+    trained(opened(file))
+    (pack,) = opened(file).packs
+    for path in pack.folder.path.iterdir():
+        path.unlink()
+    pack.folder.path.rmdir()
+    assert len(trained(opened(file))) == 1
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_jobs_are_counted_from_one(tmp_path: Path, jobs: int) -> None:
+    with pytest.raises(StudyError, match="jobs"):
+        opened(write(tmp_path, SHORT), jobs=jobs)
+
+
+def test_a_study_of_time_has_one_job(tmp_path: Path) -> None:
+    file = write(tmp_path, SHORT, measure="time")
+    with pytest.raises(StudyError, match="one run at a time"):
+        opened(file, jobs=2)
+    assert opened(file, jobs=1).jobs == 1
+
+
+def test_diverged_is_an_end(tmp_path: Path) -> None:
+    file = write(tmp_path, {**SHORT, "data": "line", "model": "line", "loss": "mse", "lr": 1e30, "steps": 50})
+    trained(opened(file))
+    assert opened(file).standing() == {"diverged": 1}
+    assert trained(opened(file), retry_failed=True) == []
+    (status,) = (tmp_path / "runs" / "s").glob("*/status.json")
+    assert "not finite" in json.loads(status.read_text())["runs"][next(iter(opened(file).ids))]["reason"]

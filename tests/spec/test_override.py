@@ -1,0 +1,150 @@
+"""Values set from outside: --set in all its forms, --scale, --seeds."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paceline.spec.document import Document, parse
+from paceline.spec.override import _STUDY, override
+from paceline.spec.study import Study, load
+
+from .conftest import Refused
+from .studies import study
+
+TEXT = study(
+    "compare:\n  optimizer: [adam, sgd]\n"
+    "tune:\n  lr: [0.1, 0.2]\n"
+    "cases:\n  a: {batch: 3}\n  v1.5: {batch: 4, tune: {warmup: [1, 2]}}\n"
+    "scales:\n  small: {steps: 3, repeat: 1, tune.lr: [0.5]}\n  broken: {stps: 3}\n"
+)
+
+
+def loaded(folder: Path, *sets: str, **options: Any) -> Study:
+    file = folder / "study.yaml"
+    file.write_text(TEXT)
+    return load(file, sets=list(sets), **options)
+
+
+def test_every_key_of_a_study_can_be_set() -> None:
+    assert set(_STUDY) == set(Study.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("steps=200", "base.steps", 200),
+        (" steps = 200 ", "base.steps", 200),
+        ("base.steps=200", "base.steps", 200),
+        ("lr=0.5", "tune.lr", [0.5]),
+        ("lr=1e-3", "tune.lr", [0.001]),
+        ("lr=[0.5, 0.6]", "tune.lr", [0.5, 0.6]),
+        ("tune.lr=[0.5, 0.6]", "tune.lr", [0.5, 0.6]),
+        ("tune.lr=0.5", "tune.lr", [0.5]),
+        ("tune.sample=2", "tune.sample", 2),
+        ("tune={sample: 3, lr: {low: 0.1, high: 1}}", "tune", {"sample": 3, "lr": {"low": 0.1, "high": 1}}),
+        ("tune={lr: [3]}", "tune", {"lr": [3]}),
+        ("optimizer=gd", "compare.optimizer", ["gd"]),
+        ("optimizer={name: adam, beta2: 0.5}", "compare.optimizer", [{"name": "adam", "beta2": 0.5}]),
+        ("compare.optimizer=[gd]", "compare.optimizer", ["gd"]),
+        ("optimizer.weight_decay=0.1", "base.optimizer~weight_decay", 0.1),
+        ("model={name: mlp, widths: [3, 4]}", "base.model", {"name": "mlp", "widths": [3, 4]}),
+        ("batch=9", "cases.a.batch", 9),
+        ("batch=9", "cases.v1~5.batch", 9),
+        ("batch=9", "base.batch", 9),
+        ("batch=30 + 10 * epoch", "base.batch", "30 + 10 * epoch"),
+        ("warmup=3", "cases.v1~5.tune.warmup", [3]),
+        ("cases.a.batch=7", "cases.a.batch", 7),
+        ("cases.a.clip_norm=7", "cases.a.clip_norm", 7),
+        ("cases.a={batch: 8}", "cases.a", {"batch": 8}),
+        ("cases.v1.5.batch=7", "cases.v1~5.batch", 7),
+        ("cases.v1.5.tune.warmup=[3]", "cases.v1~5.tune.warmup", [3]),
+        ("cases.a.tune.warmup=3", "cases.a.tune.warmup", [3]),
+        ("scales.small.steps=5", "scales.small.steps", 5),
+        ("repeat=2", "repeat", 2),
+        ("name=other", "name", "other"),
+        ("question='why: so?'", "question", "why: so?"),
+        ("question=a=b", "question", "a=b"),
+        ("assumed=[a]", "assumed", ["a"]),
+        ("published={accuracy: 0.9}", "published", {"accuracy": 0.9}),
+    ],
+)
+def test_set(tmp_path: Path, text: str, key: str, value: object) -> None:
+    found: Any = loaded(tmp_path, text).model_dump()
+    for step in key.split("."):
+        found = found[step.replace("~", ".")]
+    assert found == value
+
+
+def test_a_value_set_in_a_case_leaves_the_others(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "cases.a.batch=7").cases["v1.5"]["batch"] == 4
+
+
+def test_the_last_set_wins_and_set_wins_over_scale(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "steps=1", "steps=2").base["steps"] == 2
+    assert loaded(tmp_path, "steps=5", scale="small").base["steps"] == 5
+
+
+def test_scale(tmp_path: Path) -> None:
+    small = loaded(tmp_path, scale="small")
+    assert (small.base["steps"], small.repeat, small.tune) == (3, 1, {"lr": [0.5]})
+
+
+def test_seeds(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "repeat=7", seeds=2).repeat == 2
+
+
+def test_the_document_itself_is_left_alone() -> None:
+    document = parse("tune: {lr: [1]}\n")
+    override(document, "lr", "2", "--set lr=2")
+    assert document.data == {"tune": {"lr": [1]}}
+    assert override(Document("f", [1]), "lr", "2", "").data == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x", "say key=value, as in --set steps=200."),
+        ("steps", "say key=value, as in --set steps=200."),
+        ("=3", "say key=value, as in --set steps=200."),
+        (" =3", "say key=value, as in --set steps=200."),
+        ("steps=", "base.steps: say how long to train: steps or epochs, one of the two."),
+        ("steps=many", "base.steps: 'many' is not a number."),
+        ("stps=3", "base.stps: unknown key 'stps'. Did you mean 'steps'? Allowed: batch,"),
+        ("steps=[", "is not valid YAML: did not find expected node content."),
+        ("steps=*a", "anchors and aliases (& and *) are not allowed"),
+        ("steps=!!python/name:os.system x", "the tag tag:yaml.org,2002:python/name:os.system is not allowed"),
+        ("lr=-1", "tune.lr.0: Input should be greater than 0, not -1."),
+        ("tune.lr=[]", "tune.lr: an empty axis; give it at least one value."),
+        ("tune.lrr=[1]", "tune.lrr: unknown key 'lrr'. Did you mean 'lr'?"),
+        ("lr={low: 1, high: 2}", "tune.lr: an axis is a list of values, not {'low': 1, 'high': 2}."),
+        ("optimizer=adma", "compare.optimizer.0: unknown optimizer 'adma'. Did you mean 'adam'?"),
+        ("optimizer.beta3=1", "base.optimizer.beta3: optimizer 'adam' has no argument 'beta3'. Did you mean 'beta2'?"),
+        ("cases.a.btch=3", "cases.a.btch: unknown key 'btch'. Did you mean 'batch'?"),
+        ("cases.v1.batch=3", "cases.v1.batch: no such name among the cases. Did you mean 'v1.5'? Allowed: a, v1.5."),
+        ("cases.a=3", "cases.a: Input should be a valid dictionary, not 3."),
+        ("cases=3", "cases: Input should be a valid dictionary, not 3."),
+        ("base=3", "base: Input should be a valid dictionary, not 3."),
+        ("nam=x", "base.nam: unknown key 'nam'."),
+    ],
+)
+def test_a_wrong_set_is_refused(refused: Refused, text: str, message: str) -> None:
+    assert refused(TEXT, "--set", text).startswith(f"--set {text}: {message}".strip())
+
+
+def test_a_wrong_scale_is_refused(refused: Refused) -> None:
+    assert refused(TEXT, "--scale", "smal") == (
+        "study.yaml:15: scales: no scale 'smal' here. Did you mean 'small'? Allowed: broken, small."
+    )
+    assert refused(study(), "--scale", "small") == "study.yaml:1: scales: no scale 'small' here. The study has none."
+    assert refused(TEXT, "--scale", "broken").startswith("study.yaml:17: base.stps: unknown key 'stps'. Did you mean")
+    assert refused(study(), "--set", "cases.a.lr=1").endswith(
+        "cases.a.lr: no such name among the cases. The study has none."
+    )
+
+
+@pytest.mark.parametrize("seeds", ["0", "-3", "10001"])
+def test_a_wrong_number_of_seeds_is_refused(refused: Refused, seeds: str) -> None:
+    said = refused(study(), "--seeds", seeds)
+    assert said.startswith(f"--seeds {seeds}: repeat: Input should be")
+    assert said.endswith(f"not {seeds}.")

@@ -1,0 +1,132 @@
+"""A part: said in any of its ways, the same part is the same object; said wrongly, it is refused by name."""
+
+import pytest
+
+from paceline.spec.part import Part, read
+from paceline.spec.parts import ArgumentError
+
+from .conftest import Refused
+from .studies import study
+
+OPTIMIZERS = (
+    "adadelta, adagrad, adam, adamw, ftrl, gd, lion, momentum, muon, nesterov, proximal_adagrad, proximal_gd, rmsprop, "
+    "schedule_free, sgd."
+)
+
+
+def test_equal_parts_are_equal() -> None:
+    adam = read("optimizer", "adam")
+    assert adam == read("optimizer", {"name": "adam"}) == read("optimizer", {"name": "adam", "beta2": 0.999})
+    assert adam == read("optimizer", adam)
+    assert hash(adam) == hash(read("optimizer", {"name": "adam", "beta1": 0.9}))
+    assert adam.complete == {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
+    assert read("optimizer", {"name": "adam", "beta1": 0, "beta2": 0.5}) == read(
+        "optimizer", {"beta2": 0.5, "name": "adam", "beta1": 0.0}
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "shown"),
+    [
+        ("optimizer", "adam", "adam"),
+        ("optimizer", {"name": "sgd", "momentum": 0.9, "nesterov": True}, "sgd(momentum=0.9, nesterov=true)"),
+        ("model", {"name": "mlp", "widths": [32, 16]}, "mlp(widths=[32,16])"),
+        ("model", {"name": "mlp", "activation": "tanh"}, "mlp(activation=tanh)"),
+        (
+            "model",
+            {"name": "my_models:Net", "sizes": [[1, 2], [3]], "bias": False},
+            "my_models:Net(bias=false, sizes=[[1,2],[3]])",
+        ),
+    ],
+)
+def test_a_part_says_itself(kind: str, said: object, shown: str) -> None:
+    part = read(kind, said)
+    assert str(part) == shown
+    assert part.plain() == said
+    assert read(kind, part.plain()) == part
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("my_models:Net", "my_models:Net"),
+        ("my_models.Net", "my_models:Net"),
+        ("lab.nets:Net", "lab.nets:Net"),
+        ("lab.nets.Net", "lab.nets:Net"),
+    ],
+)
+def test_a_dotted_path_is_the_users_own(name: str, path: str) -> None:
+    part = read("model", name)
+    assert part.own
+    assert part.entry is None
+    assert part.path == path
+    assert part.complete == {}
+
+
+def test_a_built_in_has_the_path_of_the_table() -> None:
+    part = Part("optimizer", "adam")
+    assert not part.own
+    assert part.path == "paceline.optim.adam:adam"
+
+
+@pytest.mark.parametrize("name", ["my models:Net", ":Net", "my_models:", "a..b:Net", "m:A.b", "../x:Net", "m:1x", ""])
+def test_what_is_no_path_is_an_unknown_name(name: str) -> None:
+    with pytest.raises(ArgumentError, match="unknown model"):
+        read("model", name)
+
+
+def test_an_own_argument_is_no_mapping() -> None:
+    with pytest.raises(ArgumentError, match="an argument is a number, a word, true, false or a list of these"):
+        read("model", {"name": "m:N", "x": [{"a": 1}]})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            study(data="digit"),
+            "3: base.data: unknown data 'digit'. Did you mean 'digits'? Allowed: digits, fashion_mnist,",
+        ),
+        (
+            study(optimizer="adma"),
+            f"5: base.optimizer: unknown optimizer 'adma'. Did you mean 'adam'? Allowed: {OPTIMIZERS}",
+        ),
+        (
+            study("compare:\n  optimizer:\n  - adam\n  - sgdd\n"),
+            "11: compare.optimizer.1: unknown optimizer 'sgdd'. Did you mean 'sgd'?",
+        ),
+        (study("cases:\n  a: {loss: mes}\n"), "9: cases.a.loss: unknown loss 'mes'. Did you mean 'mse'?"),
+        (
+            study(model="{name: mlp, width: [3]}"),
+            "4: base.model.width: model 'mlp' has no argument 'width'. Did you mean 'widths'? Allowed: activation, dropout, init, widths.",
+        ),
+        (
+            study(optimizer="{name: gd, momentum: 1}"),
+            "5: base.optimizer.momentum: optimizer 'gd' has no argument 'momentum'. It takes none.",
+        ),
+        (
+            study("compare:\n  optimizer: [adam, {name: adam, bta2: 0.3}]\n"),
+            "9: compare.optimizer.1.bta2: optimizer 'adam' has no argument 'bta2'. Did you mean 'beta2'? Allowed: beta1, beta2, epsilon.",
+        ),
+        (
+            study(optimizer="{name: adam, beta2: 1.5}"),
+            "5: base.optimizer.beta2: 1.5 is outside its range; allowed: at least 0 and below 1.",
+        ),
+        (study(optimizer="{name: adam, beta2: .nan}"), "5: base.optimizer.beta2: nan is not a number."),
+        (study(data="{name: digits, test: .inf}"), "3: base.data.test: inf is not a whole number."),
+        (
+            study(model="{name: mlp, activation: rely}"),
+            "4: base.model.activation: unknown value 'rely'. Did you mean 'relu'? Allowed: gelu, relu, tanh.",
+        ),
+        (study(schedule="exponential"), "8: base.schedule: schedule 'exponential' needs the argument 'rate'."),
+        (
+            study(schedule="{name: exponential, rate: 0.5}"),
+            "8: base.schedule: schedule 'exponential' needs the argument 'every'.",
+        ),
+        (study(optimizer="3"), "5: base.optimizer: 3 is no optimizer; say a name, or {name: ..., argument: ...}."),
+        (study(optimizer="{beta2: 0.9}"), "5: base.optimizer: {'beta2': 0.9} is no optimizer; say a name"),
+        (study(optimizer="[adam, gd]"), "5: base.optimizer: ['adam', 'gd'] is no optimizer; say a name"),
+    ],
+)
+def test_a_wrong_part_is_refused(refused: Refused, text: str, message: str) -> None:
+    assert refused(text).startswith(f"study.yaml:{message}")

@@ -1,0 +1,177 @@
+"""A study: its keys, axes and cases, and what is refused of them."""
+
+from pathlib import Path
+
+import pytest
+
+from paceline.errors import StudyError
+from paceline.spec.document import Document, parse
+from paceline.spec.study import Study, from_document, load
+
+from .conftest import Refused
+from .studies import study
+
+SETTINGS = (
+    "Allowed: batch, clip_norm, clip_value, data, device, early_stop, epochs, evaluate_every, loss, lr, model, "
+    "optimizer, order, overlap, precision, schedule, seed, steps, subset, warmup."
+)
+NESTED = "dotted keys go into data, model, loss, optimizer, schedule, subset, early_stop."
+
+
+def read(text: str) -> Study:
+    return from_document(parse(text, "study.yaml"), Path())
+
+
+def test_a_study_file(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(study("question: why?\ncompare: {optimizer: [adam, gd]}\nselect: test\n"))
+    loaded = load(file)
+    assert (loaded.name, loaded.question, loaded.repeat, loaded.select) == ("trial", "why?", 3, "test")
+    assert loaded.compare == {"optimizer": ["adam", "gd"]}
+    assert loaded.folder == tmp_path.resolve()
+    assert loaded.document.where(("compare",)) == f"{file}:9"
+
+
+def test_a_mapping_needs_no_file() -> None:
+    assert from_document(Document("<mapping>", {"name": "a"}), Path()).name == "a"
+
+
+def test_cases_in_a_list_are_the_cases_in_a_mapping() -> None:
+    listed = read(study("cases:\n  - {name: a, lr: 1}\n  - name: b\n    tune: {lr: [1, 2]}\n"))
+    mapped = read(study("cases:\n  a: {lr: 1}\n  b: {tune: {lr: [1, 2]}}\n"))
+    assert listed.cases == mapped.cases == {"a": {"lr": 1}, "b": {"tune": {"lr": [1, 2]}}}
+    assert listed.document.where(("cases", "b", "tune", "lr", 1)) == "study.yaml:11"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            study("compair:\n  lr: [1]\n"),
+            "8: compair: unknown key 'compair'. Did you mean 'compare'? Allowed: assumed, base, cases, compare, measure, name, published, question, repeat, scales, select, tune.",
+        ),
+        (study(optimiser="adam"), f"8: base.optimiser: unknown key 'optimiser'. Did you mean 'optimizer'? {SETTINGS}"),
+        (study(trial="1"), f"8: base.trial: unknown key 'trial'. {SETTINGS}"),
+        (
+            study("compare:\n  optimiser:\n  - adam\n"),
+            f"9: compare.optimiser: unknown key 'optimiser'. Did you mean 'optimizer'? {SETTINGS}",
+        ),
+        (study("tune:\n  lrr: [1]\n"), f"9: tune.lrr: unknown key 'lrr'. Did you mean 'lr'? {SETTINGS}"),
+        (
+            study("cases:\n  a:\n    stps: 3\n"),
+            f"10: cases.a.stps: unknown key 'stps'. Did you mean 'steps'? {SETTINGS}",
+        ),
+        (
+            study("cases:\n- name: a\n  stps: 3\n"),
+            f"10: cases.a.stps: unknown key 'stps'. Did you mean 'steps'? {SETTINGS}",
+        ),
+        (
+            study("cases:\n  a: {tune: {lrr: [1]}}\n"),
+            f"9: cases.a.tune.lrr: unknown key 'lrr'. Did you mean 'lr'? {SETTINGS}",
+        ),
+        (
+            study("compare:\n  lr.x: [1]\n"),
+            f"9: compare.lr.x: 'lr' has no 'x'; {NESTED}",
+        ),
+        (study("compare:\n  model.a-b: [1]\n"), f"9: compare.model.a-b: 'model' has no 'a-b'; {NESTED}"),
+        (study("compare:\n  seed: [1, 2]\n"), "9: compare.seed: seeds are no axis; say repeat: N."),
+    ],
+)
+def test_an_unknown_key_is_refused(refused: Refused, text: str, message: str) -> None:
+    assert refused(text) == f"study.yaml:{message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (study("repeat: many\n"), "8: repeat: 'many' is not a number."),
+        (study("repeat: true\n"), "8: repeat: True is not a number."),
+        (study("repeat: 0\n"), "8: repeat: Input should be greater than or equal to 1, not 0."),
+        (study("measure: tme\n"), "8: measure: unknown value 'tme'. Did you mean 'time'? Allowed: accuracy, time."),
+        (
+            study("select: tests\n"),
+            "8: select: unknown value 'tests'. Did you mean 'test'? Allowed: best_epoch, test, validation.",
+        ),
+        ("name: a/b\n", "1: name: String should match pattern"),
+        ("name: 3\n", "1: name: Input should be a valid string, not 3."),
+        ("base: {}\n", "1: name: 'name' is missing."),
+        ("name: a\nbase: 3\n", "2: base: Input should be a valid dictionary, not 3."),
+        (study("tune:\n"), "8: tune: Input should be a valid dictionary, not None."),
+        (study("cases:\n  a:\n"), "9: cases.a: Input should be a valid dictionary, not None."),
+        (study("cases:\n  a: {tune: 3}\n"), "9: cases.a.tune: tune is a mapping of axes to lists of values."),
+        (study("cases:\n- {lr: 1}\n"), "9: cases.0: a case in a list needs a name: - {name: ..., ...}."),
+        (
+            study("cases:\n- {name: a, lr: 1}\n- {name: a, lr: 2}\n"),
+            "10: cases.1: two cases are named 'a'; a name stands once.",
+        ),
+        (study("scales:\n  small: {}\n"), "9: scales.small: an empty scale; say what it changes."),
+        (study("compare:\n  optimizer: []\n"), "9: compare.optimizer: an empty axis; give it at least one value."),
+        (study("tune:\n  lr: []\n"), "9: tune.lr: an empty axis; give it at least one value."),
+        (study("cases:\n  a: {tune: {lr: []}}\n"), "9: cases.a.tune.lr: an empty axis; give it at least one value."),
+        (study("compare:\n  optimizer: adam\n"), "9: compare.optimizer: Input should be a valid list, not 'adam'."),
+        (study("tune:\n  lr: 0.1\n"), "9: tune.lr: an axis is a list of values, not 0.1."),
+        (study("tune:\n  lr: [1, 2, 1.0]\n"), "9: tune.lr.2: 1.0 stands twice on this axis."),
+        (
+            study("compare:\n  optimizer:\n  - {name: gd}\n  - {name: gd}\n"),
+            "11: compare.optimizer.1: {'name': 'gd'} stands twice",
+        ),
+        (
+            study(f"compare:\n  lr: [{', '.join(map(str, range(1, 2000)))}, 7]\n"),
+            "9: compare.lr.1999: 7 stands twice on this axis.",
+        ),
+        (
+            study("compare:\n  lr: [1]\ntune:\n  lr: [2]\n"),
+            "11: tune.lr: 'lr' is compared and tuned; it can be one of the two.",
+        ),
+        (
+            study("tune:\n  lr: [1]\ncases:\n  a: {lr: 2}\n"),
+            "11: cases.a.lr: 'lr' is an axis of the study; a case cannot set it too.",
+        ),
+        (
+            study("compare:\n  lr: [1]\ncases:\n  a: {tune: {lr: [2]}}\n"),
+            "11: cases.a.tune.lr: 'lr' is an axis of the study",
+        ),
+    ],
+)
+def test_what_is_wrong_is_refused(refused: Refused, text: str, message: str) -> None:
+    assert refused(text).startswith(f"study.yaml:{message}")
+
+
+@pytest.mark.parametrize(
+    ("tune", "message"),
+    [
+        ("{sample: 0, lr: [1]}", "8: tune.sample: 0 is not a number of samples; say a whole number from 1."),
+        ("{sample: true, lr: [1]}", "8: tune.sample: True is not a number of samples"),
+        ("{sample: 3}", "8: tune: nothing to sample; give tune at least one axis."),
+        ("{sample: 3, lr: 1}", "8: tune.lr: say a list, or {low: ..., high: ..., scale: linear or log}."),
+        ("{sample: 3, lr: []}", "8: tune.lr: an empty axis"),
+        (
+            "{sample: 3, lr: {low: 1, hihg: 2}}",
+            "8: tune.lr.hihg: unknown key 'hihg'. Did you mean 'high'? Allowed: high, low, scale.",
+        ),
+        ("{sample: 3, lr: {low: 1}}", "8: tune.lr.high: 'high' is missing."),
+        ("{sample: 3, lr: {low: a, high: 2}}", "8: tune.lr.low: 'a' is not a number."),
+        ("{sample: 3, lr: {low: 1, high: .inf}}", "8: tune.lr.high: inf is not a number."),
+        (
+            "{sample: 3, lr: {low: 1, high: 2, scale: logg}}",
+            "8: tune.lr.scale: unknown value 'logg'. Did you mean 'log'? Allowed: linear, log.",
+        ),
+        ("{sample: 3, lr: {low: 2, high: 1}}", "8: tune.lr: low must be below high, and above 0 on a log scale."),
+        (
+            "{sample: 3, lr: {low: 0, high: 1, scale: log}}",
+            "8: tune.lr: low must be below high, and above 0 on a log scale.",
+        ),
+        ("{sample: 3, lr: {low: -1, high: 1}}", "8: tune.lr.#0: Input should be greater than 0, not 0.0."),
+    ],
+)
+def test_a_wrong_sample_is_refused(refused: Refused, tune: str, message: str) -> None:
+    assert refused(study(f"tune: {tune}\n")).startswith(f"study.yaml:{message}")
+
+
+def test_one_and_true_are_two_values() -> None:
+    assert read(study("compare: {overlap: [1, true, 0.25]}\n")).compare == {"overlap": [1, True, 0.25]}
+
+
+def test_the_first_error_of_an_impossible_mapping_says_where_it_came_from() -> None:
+    with pytest.raises(StudyError, match=r"<mapping>: base.lrr: unknown key 'lrr'. Did you mean 'lr'\?"):
+        from_document(Document("<mapping>", {"name": "a", "base": {"lrr": 1}}), Path())

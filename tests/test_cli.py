@@ -1,0 +1,238 @@
+"""Every verb as a user types it: what it prints, what it leaves, its exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from paceline.cli import main
+
+SMALL = """
+name: small
+question: Which rate?
+base: {data: digits, model: softmax, optimizer: gd, batch: 100, steps: 6, evaluate_every: 3}
+tune: {lr: [0.1, 1.0]}
+repeat: 2
+scales:
+  quick: {steps: 2, evaluate_every: 1}
+"""
+LINE = """
+name: four-points
+base: {data: line, model: line, loss: sum_squares, order: file, steps: 40, evaluate_every: 20}
+cases:
+  fine: {optimizer: gd, lr: 0.01}
+  wild: {optimizer: gd, lr: 1.0}
+  tuned: {optimizer: adam, tune: {lr: [0.1, 0.2], optimizer.beta2: [0.99, 0.999]}}
+repeat: 1
+"""
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys):
+    """Runs the command line in an empty folder; gives (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["paceline", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return call
+
+
+def test_list_and_check(cli, study_file):
+    code, out, _ = cli("list")
+    assert code == 0
+    assert "quickstart" in out
+    assert cli("check", study_file(SMALL))[:2] == (0, "small: ok. axes: lr; 2 seeds; 4 runs.\n")
+    assert "3 cases, axes: lr, optimizer.beta2; 1 seeds; 6 runs" in cli("check", study_file(LINE))[1]
+
+
+def test_plan_trains_nothing(cli, study_file, tmp_path):
+    file = study_file(SMALL)
+    code, out, _ = cli("plan", file)
+    assert code == 0
+    assert "4 runs: 2 settings (lr) x 2 seeds; 0 of 4 done." in out
+    assert "24 steps" in out
+    assert "GB of memory" in out
+    assert "MB of disk" in out
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["study.yaml"]
+
+
+def test_run_then_continue_then_grow(cli, study_file, tmp_path):
+    file = study_file(SMALL)
+    code, out, _ = cli("run", file, "--out", "here")
+    assert code == 0
+    assert "small: 0 of 4 done." in out
+    assert "4 of 4 done. Records: here/small" in out
+    stamps = {p: p.stat().st_mtime_ns for p in Path("here").rglob("rows.jsonl")}
+    code, out, _ = cli("run", file, "--out", "here")
+    assert "4 of 4 done." in out
+    assert "Nothing is missing." in out
+    code, out, _ = cli("run", file, "--out", "here", "--seeds", "3")
+    assert "small: 4 of 6 done." in out
+    assert "To train: 2 runs" in out
+    assert {p: p.stat().st_mtime_ns for p in stamps} == stamps, "what was trained is left alone"
+    assert pl.read_ndjson(next(iter(stamps)))["step"].to_list()[:3] == [0, 3, 6]
+    assert json.loads(Path("here/small/study.json").read_text())["study"]["repeat"] == 3
+
+
+def test_set_and_scale_are_stored_and_read_back(cli, study_file):
+    file = study_file(SMALL)
+    cli("run", file, "--scale", "quick", "--set", "lr=[0.5]", "--seeds", "1")
+    stored = json.loads(Path("runs/small/study.json").read_text())["study"]
+    assert (stored["base"]["steps"], stored["tune"], stored["repeat"]) == (2, {"lr": [0.5]}, 1)
+    rows = json.loads(cli("table", file, "--format", "json")[1])
+    assert [(row["lr"], row["runs"]) for row in rows] == [(0.5, 1)]
+
+
+def test_a_record_is_read_by_name_file_or_folder(cli, study_file):
+    file = study_file(SMALL)
+    cli("run", file, "--seeds", "1")
+    tables = {cli("table", name)[1] for name in (file, "small", "runs/small")}
+    assert len(tables) == 1
+    assert "small" in cli("status")[1]
+    assert cli("status", "small")[0] == 0
+
+
+def test_status_table_export_of_cases(cli, study_file):
+    code, out, _ = cli("run", study_file(LINE))
+    assert code == 0, "a diverged run is a result, not a failure"
+    assert "6 of 6 done" in out
+    status = cli("status")[1].splitlines()
+    assert status[0].split() == ["study", "runs", "queued", "running", "done", "diverged", "failed", "interrupted"]
+    assert status[1].split() == ["four-points", "6", "0", "0", "5", "1", "0", "0"]
+    assert cli("export", "four-points", "--to", "csv", "--file", "rows.csv")[0] == 0
+    rows = pl.read_csv("rows.csv")
+    assert {"run", "case", "axis.lr", "optimizer.beta2", "seed", "step", "loss", "lr", "W", "b"} <= set(rows.columns)
+    start = rows.filter(pl.col("step") == 0)
+    assert start["loss"].to_list() == pytest.approx([23.66] * 6)
+    assert start["W"].to_list() == pytest.approx([0.3] * 6)
+    assert rows.filter(pl.col("case") == "wild")["nonfinite"].any()
+    for form in ("text", "json", "csv", "md", "latex"):
+        code, out, _ = cli("table", "four-points", "--format", form)
+        assert code == 0
+        assert "tuned" in out
+
+
+def test_a_failed_run_keeps_its_traceback_and_the_study_goes_on(cli, study_file, tmp_path):
+    parts = tmp_path / "brittle.py"
+    parts.write_text(
+        "from torch import nn\n"
+        "def net(input_shape, classes, breaks=False):\n"
+        "    if breaks: raise ValueError('glass')\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))\n"
+    )
+    file = study_file(
+        "name: brittle\nbase: {data: digits, model: brittle:net, optimizer: gd, lr: 0.1, steps: 2}\n"
+        "compare: {model.breaks: [true, false]}\nrepeat: 1\n"
+    )
+    code, out, err = cli("run", file)
+    assert code == 1
+    assert "1 of 2 done" in out
+    assert "1 failed, the first with: ValueError: glass" in out
+    assert "Traceback" not in out + err
+    status = [json.loads(p.read_text()) for p in Path("runs").rglob("status.json")]
+    failed = [run for pack in status for run in pack["runs"].values() if run["status"] == "failed"]
+    assert "raise ValueError('glass')" in failed[0]["traceback"]
+    assert "Nothing is missing" in cli("run", file)[1]
+    assert cli("run", file, "--retry-failed")[0] == 1
+    assert cli("status")[1].splitlines()[1].split() == ["brittle", "2", "0", "0", "1", "0", "1", "0"]
+
+
+def test_stale_runs_are_reported_and_redone_on_request(tmp_path, study_file):
+    """In processes of their own, as a user's edits are: a module is imported once a process."""
+    net = "from torch import nn\ndef net(input_shape, classes): return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))\n"
+    (tmp_path / "mine.py").write_text(net)
+    file = study_file(
+        "name: mine\nbase: {data: digits, model: mine:net, optimizer: gd, lr: 0.1, steps: 2}\nrepeat: 1\n"
+    )
+
+    def call(*words):
+        command = [sys.executable, "-m", "paceline.cli", *words, str(file), "--out", str(tmp_path / "out")]
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+
+    call("run")
+    assert "stale" not in call("plan")
+    (tmp_path / "mine.py").write_text(net + "# changed\n")
+    assert "1 finished runs are stale" in call("plan")
+    assert "Nothing is missing" in call("run")
+    assert "To train: 1 runs" in call("run", "--redo-stale")
+    assert "stale" not in call("plan")
+    assert len(list((tmp_path / "out" / "mine" / ".replaced").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["check", "nothing"], "no study file and no gallery study 'nothing'"),
+        (["check", "quikstart"], "Did you mean 'quickstart'?"),
+        (["check", "absent.yaml"], "absent.yaml: no such file"),
+        (["check", "quickstart", "--set", "lr=-1"], "--set lr=-1: tune.lr"),
+        (["check", "quickstart", "--set", "lr"], "say key=value"),
+        (["check", "quickstart", "--scale", "huge"], "no scale 'huge'"),
+        (["check", "quickstart", "--seeds", "0"], "--seeds 0: repeat"),
+        (["table", "quickstart"], "no records of 'quickstart' under runs"),
+        (["status", "quickstart"], "no records of 'quickstart' under runs"),
+        (["export", "quickstart", "--to", "csv", "--file", "x"], "no records of 'quickstart'"),
+        (["run", "quickstart", "--data", "nowhere", "--out", "o"], "nowhere"),
+        (["run", "quickstart", "--out", "/proc/nothing"], "cannot be written"),
+        (["run", "quickstart", "--set", "measure=time", "--jobs", "2"], "one run at a time"),
+        (["run", "quickstart", "--set", "device=cuda"], "no CUDA device"),
+        (["data", "check", "mnits"], "Did you mean 'mnist'?"),
+        (["data", "list", "--data", "nowhere"], "nowhere"),
+    ],
+)
+def test_a_users_mistake_is_told_in_words_with_code_2(cli, words, message):
+    if "device=cuda" in words:
+        import torch
+
+        if torch.cuda.is_available():
+            pytest.skip("this machine has a CUDA device")
+    code, out, err = cli(*words)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in out + err
+
+
+def test_missing_data_are_one_clear_error_before_anything_trains(cli, study_file, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("PACELINE_DATA", raising=False)
+    (tmp_path / "empty").mkdir()
+    file = study_file(SMALL.replace("digits", "mnist"))
+    code, _, err = cli("run", file, "--data", "empty")
+    assert code == 2
+    assert "train-images-idx3-ubyte.gz" in err
+    assert str(tmp_path / "empty" / "mnist") in err
+    assert "paceline data get mnist" in err
+    assert not list(Path("runs").rglob("rows.jsonl")) or not any(
+        p.stat().st_size for p in Path("runs").rglob("rows.jsonl")
+    )
+
+
+def test_data_verbs(cli, tmp_path, monkeypatch):
+    assert "fashion_mnist" in cli("data", "list")[1]
+    code, out, _ = cli("data", "check", "digits")
+    assert code == 0
+    assert [line.split()[2] for line in out.splitlines()[1:4]] == ["1137", "300", "360"]
+    assert cli("data", "get", "digits")[0] == 0
+
+
+def test_help_is_light():
+    """No torch, polars, pydantic or scipy for --help; a person waits for it."""
+    script = (
+        "import sys; from paceline.cli import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'polars', 'pydantic', 'scipy', 'numpy', 'sklearn', 'altair'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    assert "plan" in done.stdout

@@ -1,0 +1,99 @@
+"""Checkpoints, devices, evaluation and building: the pieces beside the loop."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from paceline.data.locate import Files
+from paceline.data.sources.synthetic import synthetic
+from paceline.errors import DeviceError, RecordError, StudyError
+from paceline.spec import Run
+from paceline.train import build, checkpoint, device
+
+
+def run_of(**said) -> Run:
+    return Run(**{"data": "synthetic", "model": "softmax", "optimizer": "gd", "lr": 0.1, "steps": 3} | said)
+
+
+def test_a_checkpoint_gives_back_what_was_kept(tmp_path):
+    state = {"a": torch.rand(3, 4), "b": {0: {"x": torch.arange(5), "t": 2.5}, "w": None}, "c": [1, "two", True, (3,)]}
+    checkpoint.save(tmp_path / "c", state)
+    back = checkpoint.load(tmp_path / "c")
+    assert torch.equal(back["a"], state["a"])
+    assert torch.equal(back["b"][0]["x"], state["b"][0]["x"])
+    assert back["b"][0]["t"] == 2.5
+    assert back["b"]["w"] is None
+    assert back["c"] == [1, "two", True, [3]]
+    assert [p.name for p in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_checkpoint_holds_a_copy_not_the_living_tensor(tmp_path):
+    living = torch.zeros(3)
+    checkpoint.save(tmp_path / "c", {"a": living, "same": living})
+    living += 1
+    assert checkpoint.load(tmp_path / "c")["same"].tolist() == [0, 0, 0]
+
+
+def test_a_spoilt_checkpoint_is_refused_with_a_way_on(tmp_path):
+    for content in (b"", b"nonsense", b"\x00" * 100):
+        (tmp_path / "c").write_bytes(content)
+        with pytest.raises(RecordError, match="Delete it and run again"):
+            checkpoint.load(tmp_path / "c")
+
+
+def test_auto_finds_a_device_and_absent_ones_are_refused():
+    assert device.resolve("cpu").type == "cpu"
+    assert device.resolve("auto").type in ("cpu", "cuda", "mps")
+    for name, there in (("cuda", torch.cuda.is_available()), ("mps", torch.backends.mps.is_available())):
+        if not there:
+            with pytest.raises(DeviceError, match=f"device: {name}.*Try device: auto or cpu"):
+                device.resolve(name)
+
+
+@pytest.mark.parametrize(
+    ("source", "said", "words"),
+    [
+        ("net = 3", {"model": "mine:net"}, "which cannot be called"),
+        ("def net(): return 3", {"model": "mine:net"}, "made a int, not a torch.nn.Module"),
+        ("class sgd: pass", {"optimizer": "mine:sgd"}, "neither a Rule nor"),
+        ("import nothing_like_this", {"model": "mine:net"}, "cannot be imported"),
+        ("x = 1", {"model": "mine:net"}, "cannot be imported"),
+    ],
+)
+def test_own_parts_that_do_not_fit_are_refused(source, said, words, tmp_path):
+    (tmp_path / "mine.py").write_text(source)
+    run, data = run_of(**said), synthetic(Files.search())
+    with pytest.raises(StudyError, match=words):
+        build.optimizer(run, list(build.model(run, data, tmp_path).parameters()), tmp_path)
+
+
+def test_own_data_may_be_four_arrays(tmp_path):
+    (tmp_path / "arrays.py").write_text(
+        "import numpy as np\n"
+        "def four(n): return np.ones((n, 3)), np.arange(n) % 4, np.ones((2, 3)), np.array([0, 1])\n"
+        "def three(): return 1, 2, 3\n"
+    )
+    made = build.data(run_of(data={"name": "arrays:four", "n": 8}), Files.search(), tmp_path)
+    assert (made.classes, made.input_shape, len(made.train), made.train.x.dtype) == (4, (3,), 8, torch.float32)
+    with pytest.raises(StudyError, match="must return a Dataset or"):
+        build.data(run_of(data="arrays:three"), Files.search(), tmp_path)
+
+
+def test_an_edited_part_is_imported_anew_and_namesakes_are_kept_apart(tmp_path):
+    source = "from torch import nn\ndef net(input_shape, classes): return nn.Linear(*input_shape, classes, bias=BIAS)\n"
+    data = synthetic(Files.search(), shape=(4,))
+    sizes = []
+    for folder, bias in (("one", "True"), ("two", "False"), ("one", "True"), ("one", "bool(0)")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "mine.py").write_text(source.replace("BIAS", bias))
+        sizes.append(len(list(build.model(run_of(model="mine:net"), data, tmp_path / folder).parameters())))
+    assert sizes == [2, 1, 2, 1]
+
+
+def test_any_torch_optimizer_by_its_path():
+    parameters = [torch.nn.Parameter(torch.zeros(2))]
+    for name in ("torch.optim:RMSprop", "torch.optim.RMSprop"):
+        made = build.optimizer(run_of(optimizer={"name": name, "alpha": 0.5}), parameters, Path())
+        assert type(made) is torch.optim.RMSprop
+        assert (made.defaults["alpha"], made.defaults["lr"]) == (0.5, 0.1)
