@@ -6,7 +6,7 @@ from bench import lab_cnn, table
 
 
 def main() -> None:
-    rounds = int(os.environ.get("BENCH_ROUNDS", "16"))
+    rounds = int(os.environ.get("BENCH_ROUNDS", "60"))
     lines = lab_cnn.lines(rounds)
     table.write(lines)
     print(table.PAGE.read_text())

@@ -1,6 +1,5 @@
 """Ratios of times on a noisy machine: alternating blocks, a 95 % interval, and a verdict against a target."""
 
-import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,12 +9,12 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as fast ours is as the peer: the mean of the pairs' log ratios, and its 95 % interval."""
+    """How many times as fast ours is as the peer: the median over rounds, and its 95 % interval."""
 
     value: float
     low: float
     high: float
-    pairs: int
+    rounds: int
 
     def verdict(self, target: float) -> str:
         if self.low >= target:
@@ -39,7 +38,10 @@ def alternate(contestants: dict[str, Callable[[], float]], rounds: int) -> dict[
 
 
 def ratio(ours: list[float], peer: list[float]) -> Ratio:
-    logs = [math.log(b / a) for a, b in zip(ours, peer, strict=True)]
-    middle, spread = statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
-    half = float(stats.t.ppf(0.975, len(logs) - 1)) * spread
-    return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half), len(logs))
+    """The median of the rounds' ratios; the interval is between two of them in order, so a stray round moves little."""
+    ratios = sorted(b / a for a, b in zip(ours, peer, strict=True))
+    count = len(ratios)
+    outside = int(stats.binom.ppf(0.025, count, 0.5))
+    if outside < 1:
+        raise ValueError(f"{count} rounds are too few for a 95 % interval; take 6 or more")
+    return Ratio(statistics.median(ratios), ratios[outside - 1], ratios[count - outside], count)

@@ -29,9 +29,9 @@ class Line:
 
 INTRODUCTION = """# Benchmarks
 
-Written by `make bench`. A ratio is the peer's time over Paceline's, so above 1 Paceline is faster: the mean over
-{pairs} alternating blocks, with its 95 % interval. A target is met when the whole interval lies above it, missed
-when it lies below, else unresolved.
+Written by `make bench`. A ratio is the peer's time over Paceline's, so above 1 Paceline is faster: the median over
+{rounds} rounds of alternating blocks, with its 95 % interval. A target is met when the whole interval lies above
+it, missed when it lies below, else unresolved.
 
 {date}, {cpu}, {cores} cores, {memory_gb} GB, torch {torch}, Python {python}.
 
@@ -44,6 +44,6 @@ def write(lines: list[Line]) -> None:
     machine = describe(Path())
     facts = {name: machine[name] for name in ("cpu", "cores", "memory_gb", "python")}
     head = INTRODUCTION.format(
-        pairs=lines[0].ratio.pairs, date=datetime.date.today(), torch=machine["packages"]["torch"], **facts
+        rounds=lines[0].ratio.rounds, date=datetime.date.today(), torch=machine["packages"]["torch"], **facts
     )
     PAGE.write_text(head + "".join(f"{line.markdown()}\n" for line in lines))

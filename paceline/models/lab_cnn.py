@@ -1,6 +1,7 @@
 """The CNN of the classic TensorFlow 1 MNIST lab: 5x5x32, pool, 5x5x64, pool, dense 1024, dropout, logits.
 
-Convolutions are padded to keep the size and pools halve it, rounding up, as TensorFlow's SAME does.
+Convolutions are padded to keep the size and pools halve it, rounding up, as TensorFlow's SAME does. The pool comes
+before the rectifier: the maximum commutes with it, and a quarter of the values is left to rectify.
 """
 
 import math
@@ -26,7 +27,7 @@ class LabCNN(nn.Module):
         initialise(self, init)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = F.max_pool2d(F.relu(self.conv1(x)), 2, ceil_mode=True)
-        x = F.max_pool2d(F.relu(self.conv2(x)), 2, ceil_mode=True)
+        x = F.relu(F.max_pool2d(self.conv1(x), 2, ceil_mode=True))
+        x = F.relu(F.max_pool2d(self.conv2(x), 2, ceil_mode=True))
         logits: Tensor = self.logits(self.dropout(F.relu(self.dense(x.flatten(1)))))
         return logits

@@ -79,6 +79,18 @@ def test_lab_cnn_is_the_labs():
         LabCNN((784,), 10, dropout=0.5, init="torch")
 
 
+def test_pooling_before_rectifying_changes_nothing():
+    model, data = built("lab_cnn", dropout=0.0)
+    x = data.train.x
+    expected = torch.nn.functional.max_pool2d(model.conv1(x).relu(), 2)
+    expected = torch.nn.functional.max_pool2d(model.conv2(expected).relu(), 2).flatten(1)
+    expected = model.logits(model.dense(expected).relu())
+    assert torch.equal(model(x), expected)
+    ours = torch.autograd.grad(model(x).square().sum(), list(model.parameters()))
+    plain = torch.autograd.grad(expected.square().sum(), list(model.parameters()))
+    assert all(torch.equal(a, b) for a, b in zip(ours, plain, strict=True))
+
+
 def test_lab_cnn_pools_round_up_like_tensorflow():
     assert LabCNN((1, 30, 30), 10, dropout=0, init="torch")(torch.rand(2, 1, 30, 30)).shape == (2, 10)
 
