@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from paceline.errors import RecordError, StudyError, nearest
-from paceline.execute.session import execute, open_session
+from paceline.execute.session import execute, open_session, set_stale_aside, stale_runs
 from paceline.gallery import gallery
 from paceline.plan.expand import expand
-from paceline.record.layout import StudyFolder, studies
-from paceline.record.reader import read_packs, read_rows, read_study
+from paceline.record.layout import StudyFolder, read_json, studies
+from paceline.record.reader import read_packs, read_rows, read_study, states
 from paceline.report.results import join_rows, run_table, setting_table
 from paceline.spec import Study
 from paceline.spec.document import Document
@@ -31,6 +31,8 @@ class Results:
     runs: pl.DataFrame  # a line a run: case, axes, seed, status, last values
     rows: pl.DataFrame  # every recorded row, with case, axes and seed
     table: pl.DataFrame  # a line a setting: mean over seeds, best first
+    stale: int = 0  # finished runs whose own parts have changed since
+    namesake: str = ""  # the file these results are of, if it is not the one asked for
 
     def __repr__(self) -> str:
         return f"Results of {self.study.name}: {self.runs.height} runs, {self.rows.height} rows\n{self.table}"
@@ -44,6 +46,8 @@ def load(
     scale: str | None = None,
 ) -> Study:
     """A study from a file, from the gallery by name, or from a mapping as a study file would hold it."""
+    if isinstance(sets, str):
+        raise StudyError('sets is a list of "key=value".', where=f"sets={sets!r}")
     if isinstance(study, Mapping):
         if sets or seeds or scale:
             raise StudyError("sets, seeds and scale go with a file or a gallery name; change the mapping instead.")
@@ -68,14 +72,18 @@ def run(
     jobs: int | None = None,
     data: PathLike | None = None,
     retry_failed: bool = False,
+    redo_stale: bool = False,
 ) -> Results:
-    """Trains what is missing of a study and gives all its results; RecordError or DataError if it cannot."""
+    """Trains what is missing of a study and gives all its results; PacelineError if it cannot."""
     study = study if isinstance(study, Study) else load(study)
     session = open_session(study, Path(out), jobs=jobs)
+    if redo_stale and session.stale:
+        set_stale_aside(session)
+        session = open_session(study, Path(out), jobs=jobs)
     for event in execute(session, data=Path(data) if data else None, retry_failed=retry_failed):
         if event.kind == "refused":
             raise RecordError(event.reason)
-        if event.status == "interrupted":
+        if event.kind == "stopped":
             raise KeyboardInterrupt
     return results(study, out=out)
 
@@ -87,8 +95,16 @@ def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:
     packs = read_packs(folder)
     trials = expand(stored, own_parts=False)
     rows = read_rows(packs)
-    runs = run_table(trials, packs, rows)
-    return Results(stored, runs, join_rows(trials, rows), setting_table(stored, runs))
+    runs = run_table(trials, packs, rows, stored.select)
+    stale = len(stale_runs(stored, trials, states(packs))) if stored.folder.is_dir() else 0
+    table = setting_table(stored, runs)
+    return Results(stored, runs, join_rows(trials, rows), table, stale, _namesake(study, folder))
+
+
+def _namesake(study: Study | PathLike, folder: StudyFolder) -> str:
+    file = str(read_json(folder.study).get("file", ""))
+    asked = Path(study) if not isinstance(study, Study) else Path()
+    return file if file and asked.is_file() and asked.resolve() != Path(file).resolve() else ""
 
 
 def record_of(study: Study | PathLike, out: Path) -> StudyFolder:

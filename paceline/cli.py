@@ -135,6 +135,7 @@ def run(
     from paceline.errors import RecordError
     from paceline.execute.session import execute, open_session, set_stale_aside
     from paceline.report.planned import begin
+    from paceline.report.results import compact
     from paceline.report.terminal import show
 
     console = _console()
@@ -150,7 +151,7 @@ def run(
     if refused:
         raise RecordError(refused.reason)
     table = results(loaded, out=out).table
-    _print(table.head(SHOWN), loaded.question)
+    _print(compact(table.head(SHOWN)), loaded.question)
     if table.height > SHOWN:
         print(f"... and {table.height - SHOWN} more settings: paceline table {loaded.name} --out {out}")
     _end(open_session(loaded, out, jobs=jobs), study, out)
@@ -167,6 +168,10 @@ def _end(session: Any, study: str, out: Path) -> None:
         first = next(state for state in session.runs.values() if state.status == "failed")
         print(f"{failed} failed, the first with: {first.details.get('reason')}")
         print(f"Its traceback is in {first.pack.status}; --retry-failed tries again.")
+    elsewhere = standing.get("running", 0)
+    if elsewhere and ended + failed + elsewhere == total:
+        print(f"{elsewhere} are being trained by another process.")
+        raise typer.Exit(1 if failed else 0)
     if ended + failed < total:
         print("The same command continues.")
         raise typer.Exit(130)
@@ -175,27 +180,40 @@ def _end(session: Any, study: str, out: Path) -> None:
 
 
 @app.command()
-def status(study: Annotated[str | None, typer.Argument(metavar="[STUDY]")] = None, out: Out = OUT) -> None:
+def status(
+    study: Annotated[str | None, typer.Argument(metavar="[STUDY]", help="One study; unsaid, all of them.")] = None,
+    out: Out = OUT,
+) -> None:
     """How recorded studies stand: done, running, failed, interrupted."""
+    from paceline.api import record_of
+    from paceline.record.layout import studies
     from paceline.report.planned import standing
 
-    table = standing(out, study)
-    if table.height:
-        _print(table)
+    folders = studies(out) if study is None else [record_of(study, out)]
+    if folders:
+        _print(standing(folders))
     else:
         print(f"Nothing is recorded under {out} yet.")
 
 
 @app.command()
 def table(
-    study: StudyArgument, form: Annotated[Format, typer.Option("--format")] = Format.text, out: Out = OUT
+    study: StudyArgument,
+    form: Annotated[Format, typer.Option("--format", help="How to write the table.")] = Format.text,
+    out: Out = OUT,
 ) -> None:
     """The results so far: a line a setting, the mean over its seeds, best first."""
     from paceline.api import results
     from paceline.report.formats import render
+    from paceline.report.results import compact
 
     found = results(study, out=out)
-    print(render(found.table, str(form), found.study.question if form == Format.text else ""))
+    if found.stale:
+        print(f"Note: {found.stale} of these runs are stale: own parts have changed since.", file=sys.stderr)
+    if found.namesake:
+        print(f"Note: these are the results of {found.namesake}, the last study of that name to run.", file=sys.stderr)
+    text = form == Format.text
+    print(render(compact(found.table) if text else found.table, str(form), found.study.question if text else ""))
 
 
 @app.command()

@@ -236,3 +236,49 @@ def test_help_is_light():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ)
     assert done.returncode == 0, done.stderr
     assert "plan" in done.stdout
+
+
+def test_names_and_messages_with_brackets_are_shown_as_they_are(cli, study_file, tmp_path):
+    (tmp_path / "odd.py").write_text("def net(): raise ValueError('cannot open [/tmp/x]')\n")
+    file = study_file(
+        "name: odd\nquestion: What of [this]?\nbase: {data: digits, optimizer: gd, lr: 0.1, steps: 1}\nrepeat: 1\n"
+        "cases:\n  '[/a]': {model: softmax}\n  '[b] c': {model: odd:net}\n"
+    )
+    code, out, _ = cli("run", file)
+    assert code == 1
+    for words in ("cannot open [/tmp/x]", "[/a]", "[b] c", "What of [this]?"):
+        assert words in out
+
+
+def test_a_study_without_axes_has_one_line_with_its_mean(cli, study_file):
+    cli(
+        "run",
+        study_file("name: one\nbase: {data: digits, model: softmax, optimizer: gd, lr: 0.1, steps: 2}\nrepeat: 3\n"),
+    )
+    (line,) = json.loads(cli("table", "one", "--format", "json")[1])
+    assert (line["study"], line["runs"]) == ("one", 3)
+
+
+def test_a_namesake_is_noticed(cli, study_file):
+    cli("run", study_file(SMALL, "first.yaml"), "--seeds", "1")
+    assert "was written by" in cli("run", study_file(SMALL.replace("1.0", "0.7"), "second.yaml"), "--seeds", "1")[1]
+    code, out, err = cli("table", "first.yaml")
+    assert code == 0
+    assert "second.yaml" in err
+    assert "0.7" in out
+
+
+def test_status_takes_a_file(cli, study_file):
+    file = study_file(SMALL)
+    cli("run", file, "--seeds", "1")
+    assert cli("status", file)[1].splitlines()[1].split()[:2] == ["small", "2"]
+
+
+def test_best_epoch_is_what_it_says(cli, study_file):
+    file = study_file(
+        SMALL.replace("lr: [0.1, 1.0]", "lr: [30.0]").replace("steps: 6", "steps: 40") + "select: best_epoch\n"
+    )
+    cli("run", file, "--seeds", "1")
+    cli("export", "small", "--to", "csv", "--file", "rows.csv")
+    (line,) = json.loads(cli("table", "small", "--format", "json")[1])
+    assert line["accuracy"] == pytest.approx(pl.read_csv("rows.csv")["accuracy"].max(), rel=1e-5)

@@ -17,6 +17,7 @@ from paceline.data.draws import generator
 from paceline.errors import StudyError
 from paceline.spec import Run
 from paceline.spec.expression import batch_size
+from paceline.spec.window import steps_in_epoch, stride
 
 
 @dataclass(frozen=True)
@@ -52,22 +53,20 @@ class Composition:
             raise StudyError(f"{error}.", key="batch") from None
 
     def stride(self, epoch: int) -> int:
-        width, overlap = self.width(epoch), self.run.overlap
-        kept = math.floor(overlap * width) if overlap < 1 else int(overlap)
-        return max(1, width - kept)
+        return stride(self.width(epoch), self.run.overlap)
 
     def steps_in(self, epoch: int) -> int:
         width = self.width(epoch)
         if self.run.order == "random":
             return math.ceil(self.pool / width)
-        stride = self.stride(epoch)
-        return max(1, math.ceil((self.pool - (width - stride)) / stride))
+        return steps_in_epoch(self.pool, width, self.stride(epoch))
 
     def total_steps(self) -> int:
         if self.run.steps is not None:
             return self.run.steps
         epochs = self.run.epochs or 0
-        whole = sum(self.steps_in(epoch) for epoch in range(int(epochs)))
+        fixed = isinstance(self.run.batch, int)
+        whole = int(epochs) * self.steps_in(0) if fixed else sum(self.steps_in(epoch) for epoch in range(int(epochs)))
         rest = epochs - int(epochs)
         return max(1, whole + (math.ceil(rest * self.steps_in(int(epochs)) - 1e-9) if rest else 0))
 
@@ -97,10 +96,9 @@ class Composition:
             epoch += 1
         while True:
             order = torch.from_numpy(self.order(epoch))
-            width, stride, count = self.width(epoch), self.stride(epoch), self.steps_in(epoch)
-            if self.run.order == "random":
-                stride = width
+            width, count = self.width(epoch), self.steps_in(epoch)
+            move = width if self.run.order == "random" else self.stride(epoch)
             for i in range(max(0, start - step), count):
-                yield Batch(step + i, epoch, order[i * stride : i * stride + width], i == count - 1)
+                yield Batch(step + i, epoch, order[i * move : i * move + width], i == count - 1)
             step += count
             epoch += 1

@@ -6,7 +6,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Event:
-    """kind: began, progress, ended (a run), skipped (a pack that somebody else trains), or refused (the study)."""
+    """kind: began, progress, ended (a run), skipped (a pack that somebody else trains),
+    refused (the study), or stopped (by a signal)."""
 
     kind: str
     pack: str = ""

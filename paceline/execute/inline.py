@@ -16,12 +16,13 @@ def inline(packs: list[str], job: Job) -> Iterator[Event]:
     prepare(job)
     with stop_on_signal() as stop:
         for pack in packs:
-            if stop():
-                return
             try:
                 yield from work(pack, job, stop)
             except PacelineError as error:
                 yield Event("refused", pack, reason=str(error))
+                return
+            if stop():
+                yield Event("stopped")
                 return
 
 

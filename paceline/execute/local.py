@@ -65,6 +65,8 @@ def local(packs: list[str], job: Job, jobs: int) -> Iterator[Event]:
             for _ in range(min(jobs, len(packs))):
                 _start(pool)
             yield from _follow(pool)
+            if stop():
+                yield Event("stopped")
         except KeyboardInterrupt:
             for worker in pool.workers:
                 worker.process.kill()

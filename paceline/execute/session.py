@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from paceline.errors import RecordError, StudyError
@@ -30,7 +31,7 @@ class Session:
     jobs: int
     costs: dict[str, Cost | None] = field(repr=False)
 
-    @property
+    @cached_property
     def ids(self) -> set[str]:
         return {trial.id for trial in self.trials}
 
@@ -73,10 +74,10 @@ def open_session(study: Study, out: Path, *, jobs: int | None = None) -> Session
     count = jobs or 1
     cores = max(1, usable_cores() // count)
     costs = {trial.id: cost(trial.run, cores) for trial in trials}
-    return Session(study, folder, trials, packs, runs, _stale(study, trials, runs), count, costs)
+    return Session(study, folder, trials, packs, runs, stale_runs(study, trials, runs), count, costs)
 
 
-def _stale(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> frozenset[str]:
+def stale_runs(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> frozenset[str]:
     """Finished runs whose own parts have another source now than when they were trained."""
     now: dict[str, str | None] = {}
     stale = set()
@@ -132,7 +133,8 @@ def execute(session: Session, *, data: Path | None = None, retry_failed: bool = 
 
 def _with_packs(session: Session, packs: list[PackState]) -> Session:
     """The session as it stands now that these packs are there."""
-    runs = {run: state for run, state in states(packs).items() if run in session.ids}
+    ids = session.ids
+    runs = {run: state for run, state in states(packs).items() if run in ids}
     return replace(session, packs=packs, runs=runs)
 
 
@@ -148,7 +150,10 @@ def _settle_packs(session: Session, missing: set[str]) -> list[str]:
 def write_study(session: Session) -> None:
     study = session.study
     said = study.model_dump(mode="json")
-    write_json(session.folder.study, {"format": FORMAT, "folder": str(study.folder), "study": said})
+    write_json(
+        session.folder.study,
+        {"format": FORMAT, "file": study.document.file, "folder": str(study.folder), "study": said},
+    )
 
 
 def write_pack(session: Session, new: Pack) -> None:

@@ -16,6 +16,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from paceline.errors import DataError, DeviceError, PacelineError, RecordError, StudyError
+from paceline.execute import neighbours
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.record import machine
@@ -39,7 +40,7 @@ def work(pack: str, job: Job, stop: Stop) -> Iterator[Event]:
             return
         folder.drop_leftovers()
         stop = _while_held(claim, folder, stop)
-        with PackWriter(folder) as writer:
+        with neighbours.present(), PackWriter(folder) as writer:
             for run_name, run in _missing(folder, job):
                 if stop():
                     return
@@ -105,6 +106,7 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
             row = _row(item)
             writer.row({"run": name, **row})
         elif isinstance(item, Outcome):
+            noted["timing"] = _timing(job, {"timing": noted["timing"]})
             writer.status(name, item.status, reason=item.reason, step=item.step, threads=item.threads, **noted)
             if kept:
                 folder.checkpoint.unlink(missing_ok=True)
@@ -113,6 +115,7 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
             stopping = stop()
             if stopping or time.monotonic() - saved > CHECKPOINT_SECONDS:
                 writer.sync()
+                noted["timing"] = _timing(job, {"timing": noted["timing"]})
                 _save(folder, {**item.snapshot(), **origin, "timing": noted["timing"]})
                 saved, kept = time.monotonic(), True
             if stopping:
@@ -140,9 +143,10 @@ def _origin(name: str, run: Run, checksum: str, job: Job) -> dict[str, Any]:
 
 
 def _timing(job: Job, resume: dict[str, Any] | None) -> str:
-    """A run is timed `exclusive` only if all of it was."""
+    """A run is timed `exclusive` only if all of it was, as far as looks now and then can tell."""
     before = resume["timing"] if resume else job.timing
-    return job.timing if before == "exclusive" else str(before)
+    now = "shared" if job.timing == "exclusive" and neighbours.others() else job.timing
+    return now if before == "exclusive" else str(before)
 
 
 def _save(folder: PackFolder, state: dict[str, Any]) -> None:

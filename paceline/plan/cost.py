@@ -12,10 +12,12 @@ from paceline.spec import Part, Run
 from paceline.spec.expression import batch_size
 from paceline.spec.parts import ArgumentError
 from paceline.spec.run import MAX_EPOCHS_WALKED, Subset
+from paceline.spec.window import steps_in_epoch, stride
 
 CORE_FLOPS = 25e9  # useful operations a second that one core gives such small kernels
 STEP_SECONDS = 3e-4  # what a step costs before any arithmetic
-START_SECONDS = 0.1  # building a run
+START_SECONDS = 0.01  # building a run
+PROCESS_SECONDS = 4.0  # Python, torch and the data, before the first run
 RUNTIME_BYTES = 400e6  # Python and torch themselves
 ROW_BYTES, PACK_BYTES = 330, 4000
 
@@ -52,13 +54,17 @@ def check_size(run: Run) -> None:
     facts = facts_of(run.data)
     if facts is None:
         return
+    if run.model.name == "lab_cnn" and len(facts.shape) != 3:
+        raise ArgumentError(
+            f"lab_cnn takes images; an example of {run.data.name} has the shape {facts.shape}.", "model"
+        )
     if facts.train < 1:
         raise ArgumentError(f"validation and test leave nothing of {run.data.name} to train on.", "data")
     pool = run.subset.size if run.subset else facts.train
     if pool > facts.train:
         raise ArgumentError(f"a subset of {pool:,} from a training set of {facts.train:,}.", "subset")
     try:
-        _walk(run.batch, run.steps, run.epochs, pool)
+        _walk(run.batch, run.steps, run.epochs, pool, run.overlap)
     except ValueError as error:
         raise ArgumentError(f"{error}.", "batch") from None
 
@@ -78,6 +84,7 @@ class _Sizes(NamedTuple):
     steps: int | None
     epochs: float | None
     evaluate_every: int | str | None
+    overlap: float
     precision: str
     cores: int
 
@@ -89,7 +96,7 @@ def _cost(run: _Sizes) -> Cost | None:
         return None
     shape = make(facts.shape, facts.outputs, run.model.complete)
     pool = min(facts.train, run.subset.size) if run.subset else facts.train
-    steps, examples, widest = _walk(run.batch, run.steps, run.epochs, pool)
+    steps, examples, widest = _walk(run.batch, run.steps, run.epochs, pool, run.overlap)
     rows = 1 + _evaluations(run, steps, pool)
     operations = 6.0 * shape.multiply_adds * examples + 2.0 * shape.multiply_adds * facts.held_out * rows
     updates = 40.0 * shape.parameters * steps
@@ -121,17 +128,17 @@ class _Walk(NamedTuple):
 
 
 @functools.lru_cache(maxsize=10_000)
-def _walk(batch: int | str, steps: int | None, epochs: float | None, pool: int) -> _Walk:
-    """A run's length, an overlap left out of account; growing batches by walking the epochs."""
+def _walk(batch: int | str, steps: int | None, epochs: float | None, pool: int, overlap: float) -> _Walk:
+    """A run's length; growing batches by walking the epochs."""
     if isinstance(batch, int):
         width = min(batch, pool)
-        count = steps or math.ceil((epochs or 0) * math.ceil(pool / width))
+        count = steps or math.ceil((epochs or 0) * steps_in_epoch(pool, width, stride(width, overlap)))
         return _Walk(count, count * width, width)
     taken = epoch = widest = 0
     while epoch < MAX_EPOCHS_WALKED and (taken < steps if steps else epoch < (epochs or 0)):
         width = min(batch_size(batch, epoch), pool)
         widest = max(widest, width)
-        taken += math.ceil(pool / width)
+        taken += steps_in_epoch(pool, width, stride(width, overlap))
         epoch += 1
     return _Walk(steps or taken, epoch * pool, widest)
 

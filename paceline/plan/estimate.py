@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from paceline.plan.cost import PACK_BYTES, ROW_BYTES, Cost
+from paceline.plan.cost import PACK_BYTES, PROCESS_SECONDS, ROW_BYTES, Cost
 from paceline.plan.packs import Pack
 
 
@@ -31,11 +31,12 @@ def estimate(
     known = [cost for run in ids if (cost := costs.get(run))]
     factor, count = _correction(costs, measured or {})
     rows = sum(cost.rows for cost in known)
+    start = PROCESS_SECONDS if known else 0.0
     return Estimate(
         runs=len(ids),
         packs=len(packs),
         steps=sum(cost.steps for cost in known),
-        minutes=sum(cost.seconds for cost in known) * factor / 60 / max(1, min(jobs, len(packs))),
+        minutes=(start + sum(cost.seconds for cost in known) * factor / max(1, min(jobs, len(packs)))) / 60,
         memory_gb=max((cost.bytes for cost in known), default=0.0) * min(jobs, max(1, len(packs))) / 2**30,
         disk_mb=(rows * ROW_BYTES + len(packs) * PACK_BYTES) / 2**20,
         unknown=len(ids) - len(known),

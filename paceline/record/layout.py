@@ -148,6 +148,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def unreadable(path: Path, why: str) -> RecordError:
+    if path.name == "study.json":
+        return RecordError(
+            f"{path}: cannot be read ({why}). `paceline run` of the study writes it anew; no run is lost."
+        )
     return RecordError(
         f"{path}: cannot be read ({why}). Was it edited by hand? Put it back, or delete its folder to train those "
         "runs again."

@@ -1,15 +1,14 @@
 """Every recorded row out of the house: CSV, Parquet, or TensorBoard's event files."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from paceline.errors import RecordError
-from paceline.record.layout import cannot_write
 from paceline.record.reader import SCHEMA
 
-TARGETS = ("csv", "parquet", "tensorboard")
 _COUNTS = ("step", "epoch", "examples", "nonfinite")
 
 
@@ -24,28 +23,31 @@ def export(rows: pl.DataFrame, to: str, file: Path) -> str:
         else:
             rows.write_parquet(file)
     except OSError as error:
-        raise cannot_write(file, error) from None
+        raise RecordError(f"{file}: cannot be written ({error.strerror or error}). Choose another --file.") from None
     return f"{rows.height} rows in {file}"
 
 
 def _tensorboard(rows: pl.DataFrame, folder: Path) -> str:
-    """One folder a run, named by its case, axes and seed; one scalar a column, wall time left as it was read."""
+    """One folder a run, named by its case, axes and seed; one scalar a column."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise RecordError(
             "TensorBoard files need the package tensorboard: pip install 'paceline[tensorboard]'."
         ) from None
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RecordError(f"{folder}: is there already; TensorBoard would show both. Choose another --file.")
     seed = rows.columns.index("seed")
     labels, measured = rows.columns[1 : seed + 1], rows.columns[seed + 1 :]
     names = [name for name in measured if name not in _COUNTS and (name in SCHEMA or rows[name].dtype.is_numeric())]
     count = 0
     for key, run in rows.group_by(["run", *labels], maintain_order=True):
         writer: Any = SummaryWriter(str(folder / _label(labels, key[1:])))
+        began = time.time() - float(run["wall_seconds"].max() or 0)  # type: ignore[arg-type]
         for row in run.iter_rows(named=True):
             for name in names:
                 if row[name] is not None:
-                    writer.add_scalar(name, row[name], row["step"], walltime=row["wall_seconds"])
+                    writer.add_scalar(name, row[name], row["step"], walltime=began + (row["wall_seconds"] or 0))
         writer.close()
         count += 1
     return f"{count} runs in {folder}"

@@ -9,31 +9,33 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from paceline.report.results import shown
 
 WIDTH = 200  # of text that goes to a file or a pipe
-FORMATS = ("text", "json", "csv", "md", "latex")
 
 
 def render(table: pl.DataFrame, form: str, title: str = "") -> str:
     return {"text": _text, "json": _json, "csv": _csv, "md": _markdown, "latex": _latex}[form](table, title)
 
 
-def rich_table(table: pl.DataFrame, title: str = "") -> Table:
-    made = Table(title=title or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
+def rich_table(table: pl.DataFrame) -> Table:
+    made = Table(header_style="bold", box=None, pad_edge=False)
     for name in table.columns:
-        made.add_column(name, justify="right" if table[name].dtype.is_numeric() else "left", overflow="fold")
+        number = table[name].dtype.is_numeric()
+        made.add_column(Text(name), justify="right" if number else "left", overflow="fold", no_wrap=number)
     for row in table.iter_rows():
-        made.add_row(*map(shown, row))
+        made.add_row(*(Text(shown(value)) for value in row))
     return made
 
 
 def _text(table: pl.DataFrame, title: str) -> str:
     buffer = io.StringIO()
     width = max(60, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
-    Console(file=buffer, width=width, color_system=None).print(rich_table(table, title))
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+    Console(file=buffer, width=width, color_system=None).print(rich_table(table))
+    lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
+    return "\n".join([title, *lines] if title else lines)
 
 
 def _json(table: pl.DataFrame, title: str) -> str:

@@ -1,7 +1,5 @@
 """What will be trained and what stands already, in words."""
 
-from pathlib import Path
-
 import polars as pl
 
 from paceline.errors import RecordError
@@ -9,7 +7,7 @@ from paceline.execute.session import Session
 from paceline.plan.estimate import Estimate, estimate
 from paceline.plan.expand import expand
 from paceline.plan.packs import Pack
-from paceline.record.layout import StudyFolder, studies
+from paceline.record.layout import StudyFolder, read_json
 from paceline.record.reader import read_packs, read_rows, read_study, states
 from paceline.record.writer import STATUSES
 from paceline.report.results import axis_names
@@ -48,11 +46,25 @@ def _cost(session: Session, missing: set[str]) -> list[str]:
         )
     if expected.unknown:
         lines.append(f"{expected.unknown} runs use parts of your own: their size is known only when they are built.")
-    if session.stale:
-        lines.append(
-            f"{len(session.stale)} finished runs are stale: own parts have changed. --redo-stale trains them again."
-        )
-    return lines
+    return [*lines, *_stale(session)]
+
+
+def _stale(session: Session) -> list[str]:
+    count = len(session.stale)
+    return (
+        [f"{count} finished runs are stale: own parts have changed. --redo-stale trains them again."] if count else []
+    )
+
+
+def _namesake(session: Session) -> list[str]:
+    """A word of warning when the folder holds the records of another file's study of the same name."""
+    try:
+        before = read_json(session.folder.study).get("file", "")
+    except RecordError:  # none yet, or spoilt: this run writes it anew
+        before = ""
+    if not before or before == session.study.document.file:
+        return []
+    return [f"Note: {session.folder.path} was written by {before}; its runs stay, tables show this study from now on."]
 
 
 def _steps(expected: Estimate) -> str:
@@ -87,7 +99,8 @@ def begin(session: Session, retry_failed: bool) -> tuple[list[str], Tally]:
     missing = session.missing(retry_failed)
     ended = sum(state.ended for state in session.runs.values())
     lines = [f"{session.study.name}: {ended} of {len(session.ids)} done."]
-    lines += _cost(session, missing) if missing else ["Nothing is missing."]
+    lines += _cost(session, missing) if missing else ["Nothing is missing.", *_stale(session)]
+    lines += _namesake(session)
     labels = {trial.id: label(trial.case, trial.axes, trial.run.seed) for trial in session.trials}
     steps = {run: cost.steps for run in missing if (cost := session.costs.get(run))}
     return lines, Tally(len(session.ids), ended, labels, steps)
@@ -99,13 +112,8 @@ def label(case: str, axes: dict[str, object], seed: int) -> str:
     return ", ".join([*said, f"seed {seed}"])
 
 
-def standing(out: Path, study: str | None) -> pl.DataFrame:
+def standing(folders: list[StudyFolder]) -> pl.DataFrame:
     """`paceline status`: a line a study, its runs counted by how they stand."""
-    folders = studies(out)
-    if study is not None:
-        folders = [f for f in folders if f.path.name == Path(study).stem or f.path == Path(study)]
-        if not folders:
-            raise RecordError(f"no records of '{study}' under {out}.")
     return pl.DataFrame([_standing(folder) for folder in folders])
 
 

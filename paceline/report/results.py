@@ -53,7 +53,10 @@ def join_rows(trials: list[Trial], rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def run_table(trials: list[Trial], packs: list[PackState], rows: pl.DataFrame) -> pl.DataFrame:
+def run_table(
+    trials: list[Trial], packs: list[PackState], rows: pl.DataFrame, select: str = "validation"
+) -> pl.DataFrame:
+    """A line a run with the values of its last row; for `select: best_epoch`, of its best on test."""
     known = states(packs)
     standing = [known.get(trial.id) for trial in trials]
     frame = _beside(_frame(trials), _LAST).with_columns(
@@ -61,7 +64,8 @@ def run_table(trials: list[Trial], packs: list[PackState], rows: pl.DataFrame) -
         pl.Series("timing", [s.details.get("timing") if s else None for s in standing], pl.String),
         pl.Series("reason", [s.details.get("reason") if s else None for s in standing], pl.String),
     )
-    last = rows.sort("step").group_by("run").agg(pl.col(name).last() for name in _LAST)
+    order = ["accuracy", "step"] if select == "best_epoch" and rows["accuracy"].is_not_null().any() else ["step"]
+    last = rows.sort(order, nulls_last=False).group_by("run").agg(pl.col(name).last() for name in _LAST)
     return frame.join(last, on="run", how="left", maintain_order="left")
 
 
@@ -81,9 +85,15 @@ def setting_table(study: Study, runs: pl.DataFrame) -> pl.DataFrame:
     if validated:
         values.append(_rounded(pl.col(f"validation_{metric}").filter(done).mean(), f"validation {metric}"))
     ended = [(pl.col("status") == status).sum().alias(status) for status in ("done", "diverged", "failed")]
-    table = runs.group_by(keys or ["run"], maintain_order=True).agg(*values, *ended, pl.len().alias("runs"))
+    runs, keys = (runs, keys) if keys else (runs.with_columns(study=pl.lit(study.name)), ["study"])
+    table = runs.group_by(keys, maintain_order=True).agg(*values, *ended, pl.len().alias("runs"))
     by = f"validation {metric}" if validated and study.select == "validation" else metric
     return table.sort(by, descending=metric == "accuracy", nulls_last=True, maintain_order=True)
+
+
+def compact(table: pl.DataFrame) -> pl.DataFrame:
+    """Without the columns that count what did not happen, for a terminal."""
+    return table.drop([name for name in ("diverged", "failed") if (table[name] == 0).all()])
 
 
 def _rounded(value: pl.Expr, name: str) -> pl.Expr:

@@ -31,12 +31,16 @@ class Tally:
             self.running[event.run] = (0, 0)
         elif event.kind == "progress":
             self.running[event.run] = (event.step, event.total)
+            if event.run not in self._steps:
+                self._steps_before += event.total
+            self._steps[event.run] = event.total
         elif event.kind == "ended":
             self.running.pop(event.run, None)
             self.ended[event.status] = self.ended.get(event.status, 0) + 1
             self.done += event.status in ("done", "diverged")
             self._steps.pop(event.run, None)
-            self._consider(event)
+            if event.status == "done":
+                self._consider(event)
 
     def _consider(self, event: Event) -> None:
         row = event.row or {}
@@ -56,7 +60,7 @@ class Tally:
         gone = self._steps_before - left
         if gone <= 0 or not self._steps_before:
             return "?"
-        return duration((time.monotonic() - self._began) * left / gone)
+        return duration((time.monotonic() - self._began) * max(0, left) / gone)
 
     def words(self) -> str:
         extra = [f"{count} {status}" for status, count in sorted(self.ended.items()) if status != "done"]
@@ -76,13 +80,18 @@ def _lines(events: Iterable[Event], tally: Tally, console: Console) -> Event | N
         if event.kind == "refused":
             return event
         if event.kind == "skipped":
-            console.print(f"pack {event.pack} is being trained by another process", highlight=False)
+            _say(console, f"pack {event.pack} is being trained by another process")
         if event.kind == "ended" and event.status == "failed":
-            console.print(f"failed: {tally.label(event.run)}: {event.reason}", highlight=False, soft_wrap=True)
+            _say(console, f"failed: {tally.label(event.run)}: {event.reason}")
         if time.monotonic() - said > LINE_SECONDS or (event.kind == "ended" and tally.done == tally.total):
             said = time.monotonic()
-            console.print(tally.words(), highlight=False, soft_wrap=True)
+            _say(console, tally.words())
     return None
+
+
+def _say(console: Console, text: str) -> None:
+    """As it stands: names and messages of the user's may hold what rich takes for markup."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _live(events: Iterable[Event], tally: Tally, console: Console) -> Event | None:
@@ -94,7 +103,7 @@ def _live(events: Iterable[Event], tally: Tally, console: Console) -> Event | No
             if event.kind == "refused":
                 return event
             if event.kind == "ended" and event.status == "failed":
-                console.print(f"[red]failed[/] {tally.label(event.run)}: {event.reason}", highlight=False)
+                _say(console, f"failed: {tally.label(event.run)}: {event.reason}")
             bar.update(task, completed=tally.done)
             live.update(_panel(bar, tally))
     return None

@@ -87,7 +87,7 @@ class Run(Frozen):
     subset: Annotated[Subset | None, BeforeValidator(_subset)] = None
     overlap: Annotated[float | int, BeforeValidator(_overlap)] = 0  # share (or number) of a batch kept in the next
     steps: Whole | None = Field(None, ge=1)
-    epochs: Number | None = Field(None, gt=0)
+    epochs: Number | None = Field(None, gt=0, le=1_000_000)
     evaluate_every: Annotated[Whole, Field(ge=1)] | Literal["epoch"] | None = (
         None  # steps; unsaid: each epoch, or 20 times
     )

@@ -80,6 +80,15 @@ def from_document(document: Document, folder: Path) -> Study:
     return study
 
 
+_PLAINLY = {
+    "string_pattern_mismatch": "a name has letters, digits, '.', '_' and '-' and starts with a letter or digit",
+    "dict_type": "this is a mapping (key: value)",
+    "list_type": "this is a list",
+    "model_type": "this is a mapping (key: value)",
+    "int_parsing_size": "this is a whole number of a reasonable size",
+}
+
+
 def said(error: ValidationError) -> tuple[KeyPath, str]:
     """Where pydantic's first error stands, and its words with the value that caused it and the nearest valid one."""
     errors = error.errors()
@@ -91,6 +100,8 @@ def said(error: ValidationError) -> tuple[KeyPath, str]:
     if first["type"] == "literal_error":
         allowed = [word.strip("'") for word in first["ctx"]["expected"].replace(" or ", ", ").split(", ")]
         return path, f"unknown value {value!r}. {nearest(str(value), allowed)}"
+    if first["type"] in _PLAINLY:
+        return path, f"{_PLAINLY[first['type']]}, not {value!r}."
     message = first["msg"].removeprefix("Value error, ").rstrip(".")
     return path, f"{message}." if first["type"] == "value_error" else f"{message}, not {value!r}."
 
@@ -146,6 +157,11 @@ def _check_axes(study: Study) -> None:
         if not isinstance(case.get("tune", {}), dict):
             raise document.error((*at, "tune"), "tune is a mapping of axes to lists of values.")
         _check_tune(document, (*at, "tune"), case.get("tune", {}))
+        for key in case.get("tune", {}):
+            if key in case:
+                raise document.error(
+                    (*at, "tune", key), f"the case sets '{key}' and tunes it; it can do one of the two."
+                )
         for key in (*study.compare, *study.tune):
             for place, settings in ((at, case), ((*at, "tune"), case.get("tune", {}))):
                 if key in settings:

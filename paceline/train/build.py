@@ -74,10 +74,25 @@ def _own_dataset(part: Part, made: Any) -> Dataset:
     if not isinstance(made, (tuple, list)) or len(made) != 4:
         raise StudyError(f"'{part.name}' must return a Dataset or (train_x, train_y, test_x, test_y).", key="data")
     tensors = [torch.as_tensor(item) for item in made]
+    _check_own(part, tensors)
     x, y, test_x, test_y = (t if t.is_floating_point() else t.long() for t in tensors)
     train, test = Split(x.float().contiguous(), y), Split(test_x.float().contiguous(), test_y)
     classes = None if y.is_floating_point() else int(max(y.max(), test_y.max())) + 1
     return Dataset(part.name, train, None, test, classes, tensor_checksum(train, test))
+
+
+def _check_own(part: Part, tensors: list[Tensor]) -> None:
+    for name, x, y in (("train", *tensors[:2]), ("test", *tensors[2:])):
+        labels = not y.is_floating_point()
+        wrong = (
+            f"{len(x)} {name} examples but {len(y)} answers" if len(x) != len(y)
+            else f"no {name} examples" if not len(x)
+            else f"{name} labels of shape {tuple(y.shape)}; class numbers are one a line" if labels and y.dim() != 1
+            else f"a {name} label below 0" if labels and int(y.min()) < 0
+            else ""
+        )  # fmt: skip
+        if wrong:
+            raise StudyError(f"'{part.name}' gives {wrong}.", key="data")
 
 
 def model(run: Run, dataset: Dataset, folder: Path) -> nn.Module:

@@ -15,7 +15,7 @@ CHUNK_VALUES = 2_000_000  # input values a chunk
 @dataclass(frozen=True)
 class Score:
     loss: float
-    accuracy: float | None  # None for values instead of classes
+    accuracy: float | None  # None for values instead of classes, and for outputs that are not finite
 
 
 def evaluate(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Loss, split: Memory) -> Score:
@@ -27,7 +27,7 @@ def evaluate(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Loss, spl
         chunks = [model(split.chunk(at, at + width)) for at in range(0, len(split), width)]
         outputs = torch.cat(chunks)
         value = loss(outputs, split.targets)
-        classes = not split.targets.is_floating_point()
-        accuracy = (outputs.argmax(-1) == split.targets).double().mean().item() if classes else None
+        countable = not split.targets.is_floating_point() and bool(torch.isfinite(outputs).all())
+        accuracy = (outputs.argmax(-1) == split.targets).double().mean().item() if countable else None
     model.train(was_training)
     return Score(value.item(), accuracy)

@@ -18,6 +18,7 @@ from paceline.data.batches import Composition
 from paceline.data.dataset import Dataset
 from paceline.data.draws import key
 from paceline.data.memory import Memory
+from paceline.errors import StudyError
 from paceline.spec import Run
 from paceline.train import build, checkpoint, device
 from paceline.train.clock import Clock
@@ -85,6 +86,7 @@ def train(
     position, stopper = _Position.start(made.device), Stopper(run.early_stop)
     if resume is not None:
         checkpoint.restore(model, optimizer, resume)
+        torch.set_num_threads(resume["threads"])
         position.load(resume["position"])
         stopper.load(resume["stopper"])
     clock = Clock(made.device, position.seconds, position.wall_seconds)
@@ -96,6 +98,7 @@ def train(
             "optimizer": optimizer.state_dict(),
             "position": position.__dict__,
             "stopper": stopper.state(),
+            "threads": torch.get_num_threads(),
         }
 
     def measure(lr: float) -> tuple[Row, dict[str, Score]]:
@@ -109,6 +112,8 @@ def train(
     clock.start()
     for batch in made.composition.batches(position.step):
         lr = run.lr * made.factor(batch.step, total)
+        if not 0 <= lr < math.inf:
+            raise StudyError(f"the schedule makes lr {lr} at step {batch.step}.", key="schedule")
         for group in optimizer.param_groups:
             group["lr"] = lr
         device.seed(made.device, key(run.seed, "layers", batch.step))
@@ -126,15 +131,15 @@ def train(
 
         last = position.step == total
         due = last or _due(run, position.step, total, batch.ends_epoch)
-        if not due and time.perf_counter() - paused < PAUSE_SECONDS:
+        finite = position.step % made.look_every != 0 or math.isfinite(loss.item())
+        if finite and not due and time.perf_counter() - paused < PAUSE_SECONDS:
             continue
         clock.stop()
-        finite = bool(torch.isfinite(position.loss_sum))
         if due or not finite:
             row, scores = measure(lr)
             yield row
             position.clear()
-            ending = _ending(row, last, total, stopper.verdict(scores) if finite else None)
+            ending = _ending(row, last, total, stopper.verdict(scores))
             if ending:
                 yield ending
                 return
@@ -158,13 +163,14 @@ class _SetUp:
     composition: Composition
     total: int  # steps
     random_layers: list[Any]  # whose draws follow the step
+    look_every: int  # steps after which the loss is looked at: on a GPU a look makes it wait
 
 
 def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None) -> _SetUp:
     target, dtype = device.resolve(run.device), _DTYPES[run.precision]
     device.prepare(target)
     model = build.model(run, dataset, folder).to(target, dtype)
-    channels_last = any(isinstance(layer, nn.Conv2d) for layer in model.modules())
+    channels_last = not run.model.own and any(isinstance(layer, nn.Conv2d) for layer in model.modules())
     if channels_last:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -185,6 +191,7 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None) -> _Set
         composition=composition,
         total=composition.total_steps(),
         random_layers=[layer for layer in model.modules() if hasattr(layer, "reseed")],
+        look_every=1 if target.type == "cpu" else 50,
     )
 
 

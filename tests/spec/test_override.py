@@ -122,9 +122,9 @@ def test_the_document_itself_is_left_alone() -> None:
         ("optimizer.beta3=1", "base.optimizer.beta3: optimizer 'adam' has no argument 'beta3'. Did you mean 'beta2'?"),
         ("cases.a.btch=3", "cases.a.btch: unknown key 'btch'. Did you mean 'batch'?"),
         ("cases.v1.batch=3", "cases.v1.batch: no such name among the cases. Did you mean 'v1.5'? Allowed: a, v1.5."),
-        ("cases.a=3", "cases.a: Input should be a valid dictionary, not 3."),
-        ("cases=3", "cases: Input should be a valid dictionary, not 3."),
-        ("base=3", "base: Input should be a valid dictionary, not 3."),
+        ("cases.a=3", "cases.a: this is a mapping (key: value), not 3."),
+        ("cases=3", "cases: this is a mapping (key: value), not 3."),
+        ("base=3", "base: this is a mapping (key: value), not 3."),
         ("nam=x", "base.nam: unknown key 'nam'."),
     ],
 )

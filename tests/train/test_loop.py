@@ -13,6 +13,7 @@ from paceline.data.locate import Files
 from paceline.data.sources.digits import digits
 from paceline.data.sources.line import line
 from paceline.data.sources.synthetic import synthetic
+from paceline.errors import StudyError
 from paceline.spec import Run
 from paceline.spec.parts import TABLE
 from paceline.train import checkpoint
@@ -264,3 +265,44 @@ def test_lab_cnn_learns_real_mnist_in_a_hundred_steps(mnist):
         Run(data="mnist", model="lab_cnn", optimizer="adam", lr=1e-3, batch=50, steps=100, evaluate_every=100), few
     )
     assert made[-1].accuracy > 0.9
+
+
+def test_the_step_of_divergence_is_the_same_every_time(small):
+    run = run_of(model={"name": "mlp", "widths": [16]}, lr=1e20, steps=3000, evaluate_every=3000)
+    ends = {rows(run, small)[1].step for _ in range(3)}
+    assert len(ends) == 1
+    made, _ = rows(run, small)
+    assert made[-1].accuracy is None
+
+
+def test_a_resumed_run_keeps_its_threads(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop_module, "PAUSE_SECONDS", 0.0)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    pause = next(item for item in train(run_of(), small) if isinstance(item, Pause))
+    checkpoint.save(tmp_path / "checkpoint", pause.snapshot())
+    torch.set_num_threads(1)
+    _, outcome = rows(run_of(), small, resume=checkpoint.load(tmp_path / "checkpoint"), cores=1)
+    assert outcome.threads == 2
+    torch.set_num_threads(before)
+
+
+def test_a_schedule_that_makes_nonsense_is_refused(small, tmp_path):
+    (tmp_path / "odd.py").write_text("def nonsense(step, total): return float('nan') if step == 3 else 1.0\n")
+    with pytest.raises(StudyError, match="lr nan at step 3"):
+        rows(run_of(schedule="odd:nonsense"), small, folder=tmp_path)
+
+
+def test_an_own_network_may_view_its_pictures(tmp_path):
+    (tmp_path / "viewer.py").write_text(
+        "from torch import nn\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self, classes):\n"
+        "        super().__init__()\n"
+        "        self.conv, self.out = nn.Conv2d(1, 4, 3, padding=1), nn.Linear(256, classes)\n"
+        "    def forward(self, x):\n"
+        "        x = self.conv(x)\n"
+        "        return self.out(x.view(x.size(0), -1))\n"
+    )
+    _, outcome = rows(run_of(data="digits", model="viewer:Net", steps=2), digits(FILES), folder=tmp_path)
+    assert outcome.status == "done"

@@ -73,11 +73,24 @@ def test_own_data_may_be_four_arrays(tmp_path):
         "import numpy as np\n"
         "def four(n): return np.ones((n, 3)), np.arange(n) % 4, np.ones((2, 3)), np.array([0, 1])\n"
         "def three(): return 1, 2, 3\n"
+        "def none(): return np.ones((0, 3)), np.arange(0), np.ones((2, 3)), np.array([0, 1])\n"
+        "def uneven(): return np.ones((4, 3)), np.arange(3), np.ones((2, 3)), np.array([0, 1])\n"
+        "def rows(): return np.ones((4, 3)), np.eye(4, dtype=int), np.ones((2, 3)), np.array([0, 1])\n"
+        "def below(): return np.ones((2, 3)), np.array([0, -1]), np.ones((2, 3)), np.array([0, 1])\n"
     )
     made = build.data(run_of(data={"name": "arrays:four", "n": 8}), Files.search(), tmp_path)
     assert (made.classes, made.input_shape, len(made.train), made.train.x.dtype) == (4, (3,), 8, torch.float32)
     with pytest.raises(StudyError, match="must return a Dataset or"):
         build.data(run_of(data="arrays:three"), Files.search(), tmp_path)
+    wrong = {
+        "none": "no train examples",
+        "uneven": "4 train examples but 3 answers",
+        "rows": "one a line",
+        "below": "below 0",
+    }
+    for name, words in wrong.items():
+        with pytest.raises(StudyError, match=words):
+            build.data(run_of(data=f"arrays:{name}"), Files.search(), tmp_path)
 
 
 def test_an_edited_part_is_imported_anew_and_namesakes_are_kept_apart(tmp_path):
