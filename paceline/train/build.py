@@ -82,7 +82,8 @@ def _own_dataset(part: Part, made: Any) -> Dataset:
 
 
 def _check_own(part: Part, tensors: list[Tensor]) -> None:
-    for name, x, y in (("train", *tensors[:2]), ("test", *tensors[2:])):
+    train_x, train_y, test_x, test_y = tensors
+    for name, x, y in (("train", train_x, train_y), ("test", test_x, test_y)):
         labels = not y.is_floating_point()
         wrong = (
             f"{len(x)} {name} examples but {len(y)} answers" if len(x) != len(y)

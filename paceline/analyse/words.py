@@ -1,0 +1,24 @@
+"""Numbers as words inside Polars expressions."""
+
+import polars as pl
+
+
+def number(value: pl.Expr, digits: int = 3) -> pl.Expr:
+    """Three significant digits: 0.312, 5.7e-11, 189."""
+    text = value.cast(pl.Float64).round_sig_figs(digits).cast(pl.String)
+    return text.str.strip_suffix(".0")
+
+
+def percent(share: pl.Expr) -> pl.Expr:
+    """A share as a percentage of two significant digits."""
+    return number(share * 100, 2) + " %"
+
+
+def grown(log_ratio: pl.Expr) -> pl.Expr:
+    """A rise on the log scale as a percentage of where it began."""
+    return percent(log_ratio.exp() - 1)
+
+
+def fallen(log_ratio: pl.Expr) -> pl.Expr:
+    """A fall on the log scale as a percentage of where it began."""
+    return percent(1 - (-log_ratio).exp())
