@@ -3,8 +3,9 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -20,6 +21,9 @@ from paceline.spec.document import Document
 from paceline.spec.study import from_document
 from paceline.spec.study import load as load_file
 
+if TYPE_CHECKING:
+    from paceline.report.answer import Answer
+
 PathLike = str | os.PathLike[str]
 
 
@@ -31,8 +35,19 @@ class Results:
     runs: pl.DataFrame  # a line a run: case, axes, seed, status, last values
     rows: pl.DataFrame  # every recorded row, with case, axes and seed
     table: pl.DataFrame  # a line a setting: mean over seeds, best first
+    folder: Path  # the record
     stale: int = 0  # finished runs whose own parts have changed since
     namesake: str = ""  # the file these results are of, if it is not the one asked for
+
+    @cached_property
+    def answer(self) -> "Answer":
+        """What the runs say: three sentences, tables, charts, methods. Shows itself in a notebook."""
+        from paceline.report.answer import answer
+
+        return answer(self, self.folder)
+
+    def _repr_html_(self) -> str:
+        return self.answer.html_fragment()
 
     def __repr__(self) -> str:
         return f"Results of {self.study.name}: {self.runs.height} runs, {self.rows.height} rows\n{self.table}"
@@ -98,7 +113,7 @@ def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:
     runs = run_table(trials, packs, rows, stored.select)
     stale = len(stale_runs(stored, trials, states(packs))) if stored.folder.is_dir() else 0
     table = setting_table(stored, runs)
-    return Results(stored, runs, join_rows(trials, rows), table, stale, _namesake(study, folder))
+    return Results(stored, runs, join_rows(trials, rows), table, folder.path, stale, _namesake(study, folder))
 
 
 def _namesake(study: Study | PathLike, folder: StudyFolder) -> str:

@@ -134,6 +134,7 @@ def run(
     from paceline.api import load, results
     from paceline.errors import RecordError
     from paceline.execute.session import execute, open_session, set_stale_aside
+    from paceline.report.page import write_page
     from paceline.report.planned import begin
     from paceline.report.results import compact
     from paceline.report.terminal import show
@@ -150,14 +151,17 @@ def run(
     refused = show(execute(session, data=data, retry_failed=retry_failed), tally, console)
     if refused:
         raise RecordError(refused.reason)
-    table = results(loaded, out=out).table
+    found = results(loaded, out=out)
+    table = found.table
     _print(compact(table.head(SHOWN)), loaded.question)
     if table.height > SHOWN:
         print(f"... and {table.height - SHOWN} more settings: paceline table {loaded.name} --out {out}")
-    _end(open_session(loaded, out, jobs=jobs), study, out)
+    page = write_page(found.answer, found.folder / "report.html")
+    print(f"\n{found.answer.text}\nReport: {page}")
+    _end(open_session(loaded, out, jobs=jobs))
 
 
-def _end(session: Any, study: str, out: Path) -> None:
+def _end(session: Any) -> None:
     """The last line and the exit code."""
     standing = session.standing()
     failed, total = standing.get("failed", 0), len(session.ids)
@@ -214,6 +218,29 @@ def table(
         print(f"Note: these are the results of {found.namesake}, the last study of that name to run.", file=sys.stderr)
     text = form == Format.text
     print(render(compact(found.table) if text else found.table, str(form), found.study.question if text else ""))
+
+
+@app.command()
+def report(
+    study: StudyArgument,
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="The page; unsaid, in the record.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Charts as PNG, SVG and PDF, tables as files.")
+    ] = None,
+    out: Out = OUT,
+) -> None:
+    """One page that answers the study's question: sentences, tables, charts, methods. It needs no network."""
+    from paceline.api import results
+    from paceline.report.figures import write_figures
+    from paceline.report.page import write_page
+
+    found = results(study, out=out)
+    print(found.answer.text)
+    print(f"Report: {write_page(found.answer, file or found.folder / 'report.html')}")
+    if figures is not None:
+        print(f"{len(write_figures(found.answer, figures))} files in {figures}")
 
 
 @app.command()

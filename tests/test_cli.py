@@ -282,3 +282,18 @@ def test_best_epoch_is_what_it_says(cli, study_file):
     cli("export", "small", "--to", "csv", "--file", "rows.csv")
     (line,) = json.loads(cli("table", "small", "--format", "json")[1])
     assert line["accuracy"] == pytest.approx(pl.read_csv("rows.csv")["accuracy"].max(), rel=1e-5)
+
+
+def test_run_ends_with_the_answer_and_the_page(cli, study_file, tmp_path):
+    code, out, _ = cli("run", study_file(SMALL))
+    assert code == 0
+    assert "Report: runs/small/report.html" in out
+    assert "n = 2 seeds" in out
+    page = Path("runs/small/report.html").read_text()
+    assert "Which rate?" in page
+    assert "https://cdn" not in page
+    code, out, _ = cli("report", "small", "--file", "page.html", "--figures", "figures")
+    assert code == 0
+    assert Path("page.html").stat().st_size > 500_000
+    kinds = {path.suffix for path in Path("figures").iterdir()}
+    assert {".png", ".svg", ".pdf", ".md", ".tex", ".csv"} <= kinds

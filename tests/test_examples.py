@@ -25,3 +25,17 @@ def test_a_gallery_study_and_its_example_results(tmp_path):
     assert results.runs.height == 4
     assert results.table.columns[:2] == ["optimizer", "lr"]
     assert results.rows["step"].max() == 46
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_notebook_runs_and_shows_its_results(tmp_path):
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    pages = [output.data["text/html"] for output in shown if "text/html" in output.get("data", {})]
+    assert "Which optimizer learns 8 x 8 digits best" in pages[0]
+    assert "<svg" in pages[0]
+    assert "vega" in pages[-1]

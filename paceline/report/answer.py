@@ -1,0 +1,141 @@
+"""The answer to a study's question: three sentences, the tables and charts behind them, and how it was measured."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from paceline.report.facts import Facts, Recorded, gather
+from paceline.report.methods import methods
+from paceline.report.names import counted, listed
+from paceline.report.published import Published, published
+from paceline.report.sentences import sentences
+from paceline.report.sheets import Sheet, sheets
+from paceline.spec import Study
+
+if TYPE_CHECKING:
+    from paceline.report.charts import Figure
+
+
+@dataclass(frozen=True, repr=False)
+class Answer:
+    question: str
+    sentences: tuple[str, str, str]
+    sheets: tuple[Sheet, ...]
+    notes: tuple[str, ...]  # what a reader must know, refusals among them
+    methods: str
+    published: Published | None
+    facts: Facts
+
+    @property
+    def study(self) -> Study:
+        return self.facts.study
+
+    @property
+    def text(self) -> str:
+        """The three sentences, as `paceline run` ends."""
+        return "\n".join(self.sentences)
+
+    def table(self, key: str) -> pl.DataFrame:
+        """One of the tables by its key: best, published, pairs, target, verdicts, stable, settings, runs."""
+        found = {sheet.key: sheet.table for sheet in self.sheets}
+        if key not in found:
+            raise KeyError(f"no table '{key}' here; there are {', '.join(found)}.")
+        return found[key]
+
+    @cached_property
+    def figures(self) -> tuple["Figure", ...]:
+        """The charts, drawn when first asked for: Altair is imported here."""
+        from paceline.report.charts import charts
+
+        return charts(self.facts)
+
+    def html_fragment(self) -> str:
+        """Question, sentences, best table and main charts, without scripts: for a notebook."""
+        from paceline.report.page import fragment
+
+        return fragment(self)
+
+    def _repr_html_(self) -> str:
+        return self.html_fragment()
+
+    def __repr__(self) -> str:
+        return f"{self.question or self.study.name}\n{self.text}"
+
+
+def answer(results: Recorded, folder: Path | None = None, *, target: float | None = None) -> Answer:
+    """What the recorded runs say. `folder` is the study's record folder, for the methods; `target` is a value of the
+    metric to time, unless the study's early stop names one: see facts._target."""
+    facts = gather(results, target)
+    return Answer(
+        question=facts.study.question,
+        sentences=sentences(facts),
+        sheets=sheets(facts),
+        notes=tuple(_notes(facts)),
+        methods=methods(facts.study, facts.runs, folder),
+        published=published(facts),
+        facts=facts,
+    )
+
+
+def _notes(facts: Facts) -> list[str]:
+    made = (_few_seeds, _same_seeds, _selection, _seconds, _unfinished, _behind_in_seeds)
+    return [note for make in made if (note := make(facts))]
+
+
+def _few_seeds(facts: Facts) -> str:
+    if facts.study.repeat == 1:
+        return (
+            "One seed a setting: no interval can be given, no difference called real. Run again with --seeds 3 or more."
+        )
+    if facts.study.repeat == 2:
+        return "Two seeds a setting: the intervals are very wide. Run again with --seeds 3 or more."
+    return ""
+
+
+def _same_seeds(facts: Facts) -> str:
+    if 2 * len(facts.alike) < facts.best["mean"].count() or not facts.alike:
+        return ""  # one or two alike are chance
+    who = "every setting" if facts.exact else listed(facts.alike)
+    return f"The seeds of {who} gave the same value to four digits: their number says nothing about noise there."
+
+
+def _selection(facts: Facts) -> str:
+    select = facts.study.select
+    if select == "best_epoch":
+        return "Each run is shown at its best epoch on test, as the source did: such figures flatter."
+    if select == "test" and facts.columns.tune:
+        return "Tuned values were chosen on the test split, as the source did: such figures flatter."
+    if select == "validation" and facts.columns.tune and facts.chosen_on != "validation":
+        return f"There is no validation split for all runs: tuned values were chosen on {facts.chosen_on}."
+    return ""
+
+
+def _seconds(facts: Facts) -> str:
+    if facts.exclusive or not facts.count("done", "diverged"):
+        return ""
+    kinds = facts.runs["timing"].drop_nulls().unique().sort().to_list()
+    how = listed(kinds) or "not timed"
+    return f"Seconds are not shown: only runs that had the machine to themselves may be timed, and these were {how}."
+
+
+def _unfinished(facts: Facts) -> str:
+    left = facts.count("queued", "running", "interrupted")
+    return (
+        f"{counted(left, 'run')} have not ended: all this may change. The same `paceline run` continues."
+        if left
+        else ""
+    )
+
+
+def _behind_in_seeds(facts: Facts) -> str:
+    """Settings whose mean leaves seeds out, because those gave no value."""
+    short = facts.best.filter((pl.col("n") > 0) & (pl.col("diverged") + pl.col("failed") > 0))
+    if short.is_empty():
+        return ""
+    return (
+        f"Some seeds of {listed(short['label'])} gave no value even at the best tuned value: the mean is that of the "
+        "others, and ranks behind settings whose seeds all finished."
+    )

@@ -1,0 +1,181 @@
+"""Every analysis of a study, made once: what the sentences, the tables and the charts are written from."""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import polars as pl
+
+from paceline.analyse.best import best_of_tuned
+from paceline.analyse.curves import best_step
+from paceline.analyse.finals import finals
+from paceline.analyse.intervals import summarise
+from paceline.analyse.pairs import pairwise, ties
+from paceline.analyse.sensitivity import sensitivity
+from paceline.analyse.stable import epochs_to_stable
+from paceline.analyse.target import to_target
+from paceline.analyse.verdicts import verdicts
+from paceline.report.names import ALONE, Columns, columns, with_labels
+from paceline.spec import Study
+
+MOST_PAIRED = 40  # compared settings that are held against each other; beyond, the best so many
+ALIKE = 1e-4  # a spread over seeds below this share of the mean is none
+ENDED = ("done", "diverged", "failed")
+
+
+class Recorded(Protocol):
+    """What a study has recorded: paceline.api.Results is one."""
+
+    @property
+    def study(self) -> Study: ...
+    @property
+    def runs(self) -> pl.DataFrame: ...
+    @property
+    def rows(self) -> pl.DataFrame: ...
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`label` is a compared setting in words, `at` its tuned values in words."""
+
+    study: Study
+    columns: Columns
+    runs: pl.DataFrame  # a line a run, with label, at, value (as reported), verdict and why
+    rows: pl.DataFrame  # what was measured, a line a (run, step), without case and axes
+    settings: pl.DataFrame  # every setting: mean and interval over seeds, how its runs ended
+    best: pl.DataFrame  # each compared setting at its own best, best first
+    pairs: pl.DataFrame  # the best settings against each other, paired by seed
+    ties: pl.DataFrame  # label, rank, tied_with_best
+    target: float | None
+    reached: pl.DataFrame  # steps, epochs and seconds to the target, at the best settings
+    stable: pl.DataFrame  # a line a run at the best settings: stable_epoch, best_step, sweet_spot
+    sensitivity: dict[str, pl.DataFrame]  # by tuned axis
+    chosen_on: str  # validation or test
+
+    @property
+    def finished(self) -> bool:
+        """Whether any compared setting has a value to report."""
+        return self.best["mean"].is_not_null().any()
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether seconds may be shown at all."""
+        timing = self.runs.filter(pl.col("status").is_in(ENDED))["timing"]
+        return timing.len() > 0 and (timing == "exclusive").fill_null(False).all()
+
+    @property
+    def alike(self) -> list[str]:
+        """The compared settings whose seeds all gave the same value: nothing random is left in them."""
+        same = (pl.col("n") > 1) & (pl.col("sd") <= ALIKE * pl.col("mean").abs())
+        return self.best.filter(same)["label"].to_list()
+
+    @property
+    def exact(self) -> bool:
+        """Whether that holds for all: then differences are exact, and no statistic says anything about them."""
+        return bool(self.alike) and len(self.alike) == self.best["mean"].count()
+
+    @property
+    def ahead(self) -> pl.DataFrame:
+        """Pairs in which a setting with missing seeds beats the first, which is complete."""
+        return self.pairs.filter((pl.col("b") == self.best["label"].first()) & pl.col("separated"))
+
+    def count(self, *statuses: str) -> int:
+        return self.runs.unique("run").filter(pl.col("status").is_in(statuses)).height
+
+
+def gather(recorded: Recorded, target: float | None = None) -> Facts:
+    study = recorded.study
+    runs = recorded.runs.with_columns(pl.lit(study.name).alias(ALONE))
+    of = columns(study, runs)
+    rows = _measured(recorded.rows)
+    runs, chosen_on = _judged(with_labels(runs, of), rows, study, of)
+    values = runs.select("run", "chosen", "value").unique("run")
+    best = with_labels(best_of_tuned(runs.drop("chosen", "value"), values, of.compare, of.tune, metric=of.metric), of)
+    at_best = best.select("label", "at").join(runs, on=["label", "at"], how="inner", maintain_order="left_right")
+    pairs, tied = _paired(at_best, best, of)
+    target = target if target is not None else _target(best, study, of)
+    reached = pl.DataFrame() if target is None else to_target(rows, at_best, ["label"], metric=of.metric, target=target)
+    return Facts(
+        study=study,
+        columns=of,
+        runs=runs,
+        rows=rows,
+        settings=_settings(runs, of),
+        best=best,
+        pairs=pairs,
+        ties=tied,
+        target=target,
+        reached=reached,
+        stable=_settled(rows, at_best, of),
+        sensitivity=_sensitivities(runs, values, of),
+        chosen_on=chosen_on,
+    )
+
+
+def _measured(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows without case, axes and seed; a run that two cases share stands once."""
+    labels = rows.columns[1 : rows.columns.index("step")]
+    return rows.drop(labels).unique(["run", "step"], keep="first", maintain_order=True)
+
+
+def _judged(runs: pl.DataFrame, rows: pl.DataFrame, study: Study, of: Columns) -> tuple[pl.DataFrame, str]:
+    """The runs with the value each is chosen by, the one reported, and its verdict; what the choice was made on."""
+    single = runs.unique("run", keep="first", maintain_order=True)
+    ends = finals(rows, single, select=study.select, metric=of.metric)
+    judged = verdicts(rows, single).select("run", "verdict", pl.col("reason").alias("why"))
+    on = ends["chosen_on"].drop_nulls().unique().sort().to_list()
+    added = ends.select("run", "chosen", "value").join(judged, on="run", how="left")
+    return runs.join(added, on="run", how="left", maintain_order="left"), " and ".join(on) or "test"
+
+
+def _settings(runs: pl.DataFrame, of: Columns) -> pl.DataFrame:
+    by = [*of.setting, "label", "at"]
+    means = summarise(runs.filter(pl.col("value").is_not_null()), by, "value")
+    ended = [(pl.col("status") == status).sum().alias(status) for status in ENDED]
+    counts = runs.group_by(by, maintain_order=True).agg(pl.len().alias("runs"), *ended)
+    table = counts.join(means, on=by, how="left", nulls_equal=True, maintain_order="left")
+    return table.with_columns(pl.col("n").fill_null(0)).sort("mean", descending=of.higher, nulls_last=True)
+
+
+def _paired(at_best: pl.DataFrame, best: pl.DataFrame, of: Columns) -> tuple[pl.DataFrame, pl.DataFrame]:
+    labels = best.filter(pl.col("mean").is_not_null())["label"].head(MOST_PAIRED)
+    values = at_best.filter(pl.col("label").is_in(labels.implode()), pl.col("value").is_not_null())
+    pairs = pairwise(values.select("label", "seed", "value"), ["label"], metric=of.metric)
+    return pairs, ties(pairs, best.head(MOST_PAIRED))
+
+
+def _target(best: pl.DataFrame, study: Study, of: Columns) -> float | None:
+    """The study's own early-stop target; else an accuracy one point below the best, or the median of the losses.
+
+    Rounded to what one would say: hundredths downwards for an accuracy, one digit upwards for a loss.
+    """
+    means = best["mean"].drop_nulls()
+    stop = study.base.get("early_stop") or {}
+    if stop.get("target") is not None and stop.get("metric", "accuracy") == of.metric:
+        return float(stop["target"])
+    if means.is_empty():
+        return None
+    if of.higher:
+        return math.floor(means.max() * 100 - 1 + 1e-9) / 100  # type: ignore[operator]
+    middle = float(means.median())  # type: ignore[arg-type]
+    if middle <= 0:
+        return None
+    unit = 10.0 ** math.floor(math.log10(middle))
+    return float(f"{math.ceil(middle / unit - 1e-9) * unit:.1g}")
+
+
+def _settled(rows: pl.DataFrame, at_best: pl.DataFrame, of: Columns) -> pl.DataFrame:
+    mine = rows.join(at_best.select("run"), on="run", how="semi", maintain_order="left")
+    stable = epochs_to_stable(mine, metric=of.metric).select("run", "stable_epoch")
+    best = best_step(mine, metric=of.metric).select("run", "best_step", "best_value", "sweet_spot")
+    named = at_best.select("label", "run", "seed")
+    return named.join(stable, on="run", how="left").join(best, on="run", how="left", maintain_order="left")
+
+
+def _sensitivities(runs: pl.DataFrame, values: pl.DataFrame, of: Columns) -> dict[str, pl.DataFrame]:
+    plain = runs.drop("chosen", "value")
+    several = [axis for axis in of.tune if runs[axis].drop_nulls().n_unique() > 1]
+    return {
+        axis: with_labels(sensitivity(plain, values, of.compare, axis, of.tune, metric=of.metric), of)
+        for axis in several
+    }

@@ -1,0 +1,117 @@
+"""The methods paragraph: hardware, versions, seeds, determinism, what the clock included, total time."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from paceline.errors import RecordError
+from paceline.record.layout import StudyFolder, read_json
+from paceline.report.names import counted, listed
+from paceline.report.terminal import duration
+from paceline.spec import Study
+
+_SELECT = {
+    "validation": "Tuned values were chosen on the validation split by their mean over seeds and are reported on test.",
+    "test": "Tuned values were chosen on the test split itself, as the source did: its figures flatter a little.",
+    "best_epoch": "Each run is reported at its best epoch on the test split, as the source did: its figures flatter.",
+}
+
+
+def methods(study: Study, runs: pl.DataFrame, folder: Path | None = None) -> str:
+    """In words, from the study, its runs and every machine.json under the record folder."""
+    machines = read_machines(folder) if folder else []
+    parts = [_what(study, runs), *_selection(study), *_machines(machines), _seeds(study, machines), _clock(runs)]
+    return " ".join(parts)
+
+
+def _selection(study: Study) -> list[str]:
+    tuned = study.tune or any(case.get("tune") for case in study.cases.values())
+    return [_SELECT[study.select]] if tuned or study.select == "best_epoch" else []
+
+
+def read_machines(folder: Path) -> list[dict[str, Any]]:
+    """What each pack was trained with, earlier machines of a resumed pack included; a spoilt file is passed over."""
+    found = []
+    for pack in StudyFolder(folder).packs():
+        try:
+            machine = read_json(pack.machine)
+        except RecordError:
+            continue
+        found += [machine, *machine.get("earlier", [])]
+    return found
+
+
+def _what(study: Study, runs: pl.DataFrame) -> str:
+    ended = runs.unique("run")["status"].is_in(("done", "diverged")).sum()
+    total = runs["run"].n_unique()
+    seeds = f"{counted(study.repeat, 'seed')} ({_span(runs['seed'])})"
+    return (
+        f"Study '{study.name}': {ended:,} of {counted(total, 'run')} trained to their end, {seeds} for every setting."
+    )
+
+
+def _span(seeds: pl.Series) -> str:
+    low, high = seeds.min(), seeds.max()
+    return f"seed {low!r}" if low == high else f"seeds {low!r} to {high!r}"
+
+
+def _machines(machines: list[dict[str, Any]]) -> list[str]:
+    if not machines:
+        return ["The machine is not recorded."]
+    hardware = _distinct(map(_hardware, machines))
+    parts = [f"Hardware: {'; '.join(hardware)}."]
+    parts.append(f"Software: {'; '.join(_distinct(map(_software, machines)))}.")
+    data = {f"{name} {sum_[:19]}" for m in machines for name, sum_ in (m.get("data") or {}).items()}
+    if data:
+        parts.append(f"Data: {listed(sorted(data), 8)}.")
+    commits = _distinct(_commit(m) for m in machines)
+    return [*parts, f"Study under git {listed(commits)}."] if commits else parts
+
+
+def _distinct(said: Any) -> list[str]:
+    return list(dict.fromkeys(word for word in said if word))
+
+
+def _hardware(machine: dict[str, Any]) -> str:
+    gpus = f", {listed(machine['gpus'])}" if machine.get("gpus") else ""
+    cores = counted(machine.get("cores") or 0, "core")
+    threads = f", {counted(machine['threads'], 'thread')}" if machine.get("threads") else ""
+    device = f"trained on {machine.get('device')}"
+    return f"{machine.get('cpu')}, {cores}, {machine.get('memory_gb')} GB{gpus}, {device}{threads}"
+
+
+def _software(machine: dict[str, Any]) -> str:
+    packages = [f"{name} {version}" for name, version in (machine.get("packages") or {}).items() if version]
+    return ", ".join([f"Python {machine.get('python')}", *packages, str(machine.get("system"))])
+
+
+def _commit(machine: dict[str, Any]) -> str:
+    git = machine.get("git")
+    return f"{git['commit'][:10]}{' with changes' if git.get('dirty') else ''}" if git else ""
+
+
+def _seeds(study: Study, machines: list[dict[str, Any]]) -> str:
+    where = "on one machine" if len(_distinct(map(_hardware, machines))) < 2 else "over several machines"
+    return (
+        "Every random draw is a function of the seed, its purpose, the step or epoch and the example, so a run sees "
+        f"the same draws alone, resumed or beside others; all settings share their seeds, {where}. "
+        "Intervals are 95 % t intervals of the mean over seeds; pairs are compared seed by seed, corrected by Holm."
+    )
+
+
+def _clock(runs: pl.DataFrame) -> str:
+    single = runs.unique("run")
+    timing = single["timing"].drop_nulls().value_counts(sort=True)
+    kinds = listed(f"{count:,} {kind}" for kind, count in timing.iter_rows()) or "none"
+    trained, wall = float(single["seconds"].sum()), float(single["wall_seconds"].sum())
+    alone = timing.height == 1 and timing["timing"][0] == "exclusive"
+    kept = "" if alone else " Seconds of runs that shared the machine are not compared."
+    return (
+        "The clock runs while the model trains, loading of batches included, and stops for evaluation and recording. "
+        f"Timing of the runs: {kinds}.{kept} Total: {_time(trained)} of training, {_time(wall)} with evaluation."
+    )
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else duration(seconds)

@@ -1,0 +1,80 @@
+"""What a study's columns are called, and what a setting is called in words."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from paceline.report.results import shown
+from paceline.spec import Study
+
+ALONE = "setting"  # the column that stands for the compared setting where a study compares nothing
+
+
+class Columns(NamedTuple):
+    """The columns of `runs` that make a compared setting, those that are tuned, and what is measured."""
+
+    compare: list[str]
+    tune: list[str]
+    metric: str  # accuracy (higher is better) or loss (lower is better)
+
+    @property
+    def setting(self) -> list[str]:
+        return [*self.compare, *self.tune]
+
+    @property
+    def higher(self) -> bool:
+        return self.metric == "accuracy"
+
+
+def columns(study: Study, runs: pl.DataFrame) -> Columns:
+    """As the tables have them: an axis that shares its name with something measured is `axis.NAME`."""
+    case_tunes = (case.get("tune", {}) for case in study.cases.values())
+    tune = dict.fromkeys(key for axes in (study.tune, *case_tunes) for key in axes if key != "sample")
+    named = {key: f"axis.{key}" if f"axis.{key}" in runs.columns else key for key in (*study.compare, *tune)}
+    compare = [*(["case"] if study.cases else []), *(named[key] for key in study.compare)]
+    metric = "accuracy" if runs["accuracy"].is_not_null().any() else "loss"
+    return Columns(compare or [ALONE], [named[key] for key in tune], metric)
+
+
+def plain(name: str) -> str:
+    """A column as a reader would say it."""
+    return name.removeprefix("axis.").replace("_", " ")
+
+
+def words(row: Mapping[str, Any], names: Iterable[str], *, bare: bool) -> str:
+    """`adam / batch 50`: values that are words stand bare where `bare`, all others behind their axis."""
+    said = [(name.removeprefix("axis."), row[name]) for name in names if row[name] is not None]
+    return (" / " if bare else ", ").join(
+        shown(v) if bare and isinstance(v, str) else f"{name} {shown(v)}" for name, v in said
+    )
+
+
+def with_labels(table: pl.DataFrame, of: Columns) -> pl.DataFrame:
+    """The table with `label`, the compared setting in words, and `at`, the tuned values it has, in words."""
+    tune = [name for name in of.tune if name in table.columns]
+    table = _worded(table, of.compare, "label", bare=True)
+    return _worded(table, tune, "at", bare=False) if tune else table.with_columns(at=pl.lit(""))
+
+
+def _worded(table: pl.DataFrame, names: list[str], column: str, *, bare: bool) -> pl.DataFrame:
+    distinct = table.select(names).unique(maintain_order=True)
+    said = [words(row, names, bare=bare) or "-" for row in distinct.iter_rows(named=True)]
+    if len(set(said)) < len(said):
+        said = [words(row, names, bare=False) or "-" for row in distinct.iter_rows(named=True)]
+    distinct = distinct.with_columns(pl.Series(column, said, pl.String))
+    return table.drop(column, strict=False).join(
+        distinct, on=names, how="left", nulls_equal=True, maintain_order="left"
+    )
+
+
+def listed(items: Iterable[str], most: int = 4) -> str:
+    """`a, b and c`; beyond `most`, `a, b, c and 5 more`."""
+    found = list(items)
+    if len(found) > most + 1:
+        found = [*found[:most], f"{len(found) - most} more"]
+    return " and ".join(filter(None, [", ".join(found[:-1]), *found[-1:]]))
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

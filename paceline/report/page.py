@@ -1,0 +1,126 @@
+"""One self-contained HTML page: question, answer, charts, tables, every run, methods. It needs no network."""
+
+import json
+import os
+import re
+import uuid
+from html import escape
+from importlib import metadata, resources
+from pathlib import Path
+
+from paceline.record.layout import cannot_write, make_folder
+from paceline.report.answer import Answer
+from paceline.report.charts import Figure, spec
+from paceline.report.charts.picture import picture
+from paceline.report.configs import cases, shared
+from paceline.report.markup import sheet_html, table_html
+from paceline.report.scripts import vega
+from paceline.report.sheets import Sheet
+
+OPEN = ("best", "published", "target")  # tables that stand open; the others unfold
+TOP = 25  # lines of an open table; the whole of a longer one unfolds
+FIRST = 2  # charts in a notebook
+
+
+def write_page(answer: Answer, file: Path) -> Path:
+    """Writes the page, whole or not at all."""
+    text = page(answer)
+    make_folder(file.parent)
+    beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, file)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise cannot_write(file, error) from None
+    return file
+
+
+def page(answer: Answer) -> str:
+    parts = {
+        "title": escape(answer.question or answer.study.name),
+        "name": escape(answer.study.name),
+        "answer": "\n".join(f"<p>{escape(sentence)}</p>" for sentence in answer.sentences),
+        "notes": _list(answer.notes, "notes"),
+        "best": "".join(_section(sheet) for sheet in answer.sheets if sheet.key == "best"),
+        "charts": "\n".join(map(_figure, answer.figures)),
+        "tables": "\n".join(_section(sheet) for sheet in answer.sheets if sheet.key not in ("best", "runs")),
+        "claims": _claims(answer),
+        "assumed": _assumed(answer),
+        "runs": "".join(_section(sheet) for sheet in answer.sheets if sheet.key == "runs"),
+        "config": _config(answer),
+        "methods": escape(answer.methods),
+        "version": escape(metadata.version("paceline")),
+        "specs": _specs(answer.figures),
+        "vega": vega() if answer.figures else "",
+    }
+    template = resources.files("paceline.report").joinpath("page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
+
+
+def fragment(answer: Answer) -> str:
+    """For a notebook: the answer, the best table and the main charts as pictures, without scripts."""
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.sentences)
+    best = "".join(table_html(sheet.table) for sheet in answer.sheets if sheet.key == "best")
+    pictures = "".join(f"<figure>{picture(figure.chart, 'currentColor')}</figure>" for figure in answer.figures[:FIRST])
+    return f"<div><h3>{escape(answer.question or answer.study.name)}</h3>{said}{best}{pictures}</div>"
+
+
+def _figure(figure: Figure) -> str:
+    title, caption = escape(figure.title), escape(figure.caption)
+    return (
+        f'<figure id="chart-{escape(figure.key)}"><figcaption><b>{title}</b> {caption}</figcaption>'
+        f'<div class="chart wide" data-chart="{escape(figure.key)}" role="img" aria-label="{title}"></div></figure>'
+    )
+
+
+def _specs(figures: tuple[Figure, ...]) -> str:
+    """As JSON inside a script: no `<` may stand in it."""
+    made = {figure.key: spec(figure.chart, "currentColor") for figure in figures}
+    return json.dumps(made, allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _section(sheet: Sheet) -> str:
+    title, count = escape(sheet.title), f"{sheet.table.height:,}"
+    if sheet.key in OPEN and sheet.table.height > TOP:
+        first = sheet._replace(table=sheet.table.head(TOP))
+        rest = sheet._replace(key=f"{sheet.key}-all", title=f"{sheet.title}: all", note="")
+        return f'<section id="{sheet.key}"><h2>{title}</h2>\n{sheet_html(first)}</section>{_section(rest)}'
+    body = sheet_html(sheet)
+    if sheet.key in OPEN:
+        return f'<section id="{sheet.key}"><h2>{title}</h2>\n{body}</section>'
+    lines = "line" if count == "1" else "lines"
+    return (
+        f'<details id="{sheet.key}"><summary><h2>{title}</h2> <span>{count} {lines}</span></summary>\n{body}</details>'
+    )
+
+
+def _list(items: tuple[str, ...], kind: str) -> str:
+    return f'<ul class="{kind}">{"".join(f"<li>{escape(item)}</li>" for item in items)}</ul>' if items else ""
+
+
+def _claims(answer: Answer) -> str:
+    found = answer.published
+    if not found or not found.findings:
+        return ""
+    source = f' <span class="note">{escape(found.source)}</span>' if found.source else ""
+    return f"<section><h2>What was published, in words</h2>{source}{_list(found.findings, 'claims')}</section>"
+
+
+def _assumed(answer: Answer) -> str:
+    assumed = tuple(answer.study.assumed)
+    return (
+        f"<section><h2>Assumed, because the source leaves it unsaid</h2>{_list(assumed, 'claims')}</section>"
+        if assumed
+        else ""
+    )
+
+
+def _config(answer: Answer) -> str:
+    rows = {**shared(answer.study), **{f"case {name}": said for name, said in cases(answer.study).items()}}
+    body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(said)}</td></tr>" for name, said in rows.items())
+    note = "With its case and axes, a run's whole configuration."
+    return (
+        '<details id="config"><summary><h2>What all runs share</h2></summary>'
+        f'<p class="note">{escape(note)}</p><div class="wide"><table class="config">{body}</table></div></details>'
+    )

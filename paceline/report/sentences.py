@@ -1,0 +1,168 @@
+"""The answer in three sentences: which is best, what is tied, and what diverged, failed, lies at an edge or is fast."""
+
+from typing import Any
+
+import polars as pl
+
+from paceline.analyse.pairs import MOST
+from paceline.report.facts import MOST_PAIRED, Facts
+from paceline.report.names import counted, listed, plain
+from paceline.report.results import shown
+
+Row = dict[str, Any]
+HOW = "paired by seed, Holm-corrected, 5 %"
+
+
+def sentences(facts: Facts) -> tuple[str, str, str]:
+    if not facts.finished:
+        return _nothing(facts), _no_comparison(facts), _events(facts)
+    return _best(facts), _ties(facts), _events(facts)
+
+
+def at(row: Row) -> str:
+    """`adam at lr 0.01`."""
+    return f"{row['label']} at {row['at']}" if row["at"] not in ("", "-") else str(row["label"])
+
+
+def value(facts: Facts, row: Row) -> str:
+    """Mean, interval and n, as every claim has them."""
+    of = f"{facts.columns.metric} {shown(row['mean'])}"
+    if row["n"] == 1:
+        return f"{of} (one seed, so no interval)"
+    if row["low"] is None:
+        return f"{of} (n = {row['n']} seeds)"
+    if row["low"] == row["high"]:
+        return f"{of} (the same for all {row['n']} seeds)"
+    return f"{of} (95 % interval {shown(row['low'])} to {shown(row['high'])}, n = {row['n']} seeds)"
+
+
+def _nothing(facts: Facts) -> str:
+    total, ended = facts.runs["run"].n_unique(), facts.count("done", "diverged", "failed")
+    if not ended:
+        return f"There is no answer yet: none of {counted(total, 'run')} has ended."
+    how = [f"{count} {status}" for status in ("diverged", "failed") if (count := facts.count(status))]
+    return f"No setting can be called best: of {counted(ended, 'run')} that ended, {listed(how)}."
+
+
+def _no_comparison(facts: Facts) -> str:
+    return "Without a finished run nothing can be compared."
+
+
+def _best(facts: Facts) -> str:
+    best = facts.best.row(0, named=True)
+    rivals = facts.best.filter(pl.col("mean").is_not_null()).height
+    said = f"{at(best)}: {value(facts, best)} on test{_chosen(facts)}"
+    if rivals == 1:
+        return f"The one compared setting with a result is {said}."
+    if best["n"] > 1 and not facts.exact and not facts.ties["tied_with_best"].any() and facts.ahead.is_empty():
+        return f"Best is {said}."
+    word = "highest" if facts.columns.higher else "lowest"
+    return f"{word.capitalize()} of {rivals} is {said}."
+
+
+def _chosen(facts: Facts) -> str:
+    if facts.study.select == "best_epoch":
+        return ", each run at its best epoch on test"
+    if not facts.columns.tune:
+        return ""
+    names = listed(plain(name) for name in facts.columns.tune)
+    return f", {names} chosen on {facts.chosen_on}"
+
+
+def _ties(facts: Facts) -> str:
+    rivals = facts.best.filter(pl.col("mean").is_not_null())
+    if rivals.height == 1:
+        return _only(facts)
+    if rivals["n"].max() == 1:
+        return "With one seed a setting nothing is separated: what looks better may be chance; 3 or more would tell."
+    if facts.exact:
+        return _exact(facts, rivals)
+    first = facts.best["label"][0]
+    against = facts.pairs.filter((pl.col("a") == first) | (pl.col("b") == first))
+    tied, worse = against.filter(~pl.col("separated")), against.filter("separated", pl.col("a") == first)
+    ahead = f"; {listed(facts.ahead['a'])} did better, but not with all seeds" if facts.ahead.height else ""
+    if tied.is_empty():
+        return f"{_all_behind(worse) if worse.height else 'It is the best with all its seeds'}{ahead} ({HOW})."
+    behind = f"; worse {'is' if worse.height == 1 else 'are'} {listed(worse['b'])}" if worse.height else ""
+    among = f"Of the best {MOST_PAIRED}, not" if rivals.height > MOST_PAIRED else "Not"
+    return f"{among} separated from it ({HOW}): {_named(tied, first)}{behind}{ahead}."
+
+
+def _only(facts: Facts) -> str:
+    without = facts.best.height - 1
+    if without:
+        return f"Nothing stands beside it: the other {counted(without, 'compared setting')} gave no result."
+    tried = facts.settings.filter(pl.col("mean").is_not_null())
+    if tried.height > 1:
+        worst = tried.row(-1, named=True)
+        least = f"{worst['at']} with {value(facts, worst)}"
+        return f"No other setting was compared; of {tried.height} tuned values the least good is {least}."
+    return "No other setting was compared, so this is a measurement and no comparison."
+
+
+def _exact(facts: Facts, rivals: pl.DataFrame) -> str:
+    follow = [f"{row['label']} ({shown(row['mean'])})" for row in rivals[1:].iter_rows(named=True)]
+    return (
+        f"The seeds changed nothing, so differences are exact, no matter of chance: it is followed by {listed(follow)}."
+    )
+
+
+def _all_behind(worse: pl.DataFrame) -> str:
+    nearest = worse.sort("difference").row(0, named=True)
+    who = nearest["b"] if worse.height == 1 else f"all {worse.height} it was held against, the nearest {nearest['b']}"
+    interval = f"95 % interval {shown(nearest['low'])} to {shown(nearest['high'])}"
+    return f"It is separated from {who}, by {shown(nearest['difference'])}, {interval}"
+
+
+def _named(tied: pl.DataFrame, first: str) -> str:
+    """The tied ones, each with how many more seeds would tell."""
+    said = []
+    for row in tied.sort(pl.col("difference").abs()).iter_rows(named=True):
+        other = row["b"] if row["a"] == first else row["a"]
+        more = f"more than {MOST:,} more seeds" if row["more_seeds"] == MOST else _seeds(row["more_seeds"])
+        said.append(f"{other} ({more} would)" if row["more_seeds"] else f"{other} (no number of seeds in sight)")
+    return listed(said)
+
+
+def _seeds(more: int | None) -> str:
+    return f"about {counted(more or 0, 'more seed')}"
+
+
+def _events(facts: Facts) -> str:
+    parts = [*_ended(facts), *_edges(facts), *_fast(facts)]
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _ended(facts: Facts) -> list[str]:
+    total, ended = facts.runs["run"].n_unique(), facts.count("done", "diverged", "failed")
+    parts = [f"{total - ended:,} of {total:,} runs have not ended"] if ended < total else []
+    for status in ("diverged", "failed"):
+        if count := facts.count(status):
+            where = facts.settings.filter(pl.col(status) > 0)
+            parts.append(f"{count:,} of {total:,} runs {status} ({listed(map(at, where.iter_rows(named=True)))})")
+    return parts or [f"all {counted(total, 'run')} ended, none diverged"]
+
+
+def _edges(facts: Facts) -> list[str]:
+    edge = facts.best.filter(pl.col("edge").fill_null(False) & pl.col("mean").is_not_null())
+    if edge.is_empty():
+        return []
+    names = [f"{row['label']} ({row['at']})" for row in edge.iter_rows(named=True)]
+    who = f"value of {names[0]} lies" if len(names) == 1 else f"values of {listed(names, 3)} lie"
+    return [f"the best {who} at the edge of what was tried, so the optimum may lie outside"]
+
+
+def _fast(facts: Facts) -> list[str]:
+    if facts.target is None or facts.reached.is_empty():
+        return []
+    goal = f"{facts.columns.metric} {shown(facts.target)}"
+    done = facts.reached.filter(pl.col("steps").is_not_null()).sort("steps")
+    if done.is_empty():
+        return [f"no setting reached {goal} in half of its seeds"]
+    first = done.row(0, named=True)
+    seconds = f", {first['seconds']:.2g} s" if first["seconds"] is not None else ""
+    return [
+        f"first to {goal} is {first['label']}, in a median of {first['steps']:,.0f} steps{seconds} "
+        f"({first['reached']} of {first['n']} seeds)"
+    ]

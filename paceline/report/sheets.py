@@ -1,0 +1,170 @@
+"""The tables of an answer, each with its title and what a reader must know of it."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import polars as pl
+
+from paceline.analyse.intervals import summarise
+from paceline.report.facts import MOST_PAIRED, Facts
+from paceline.report.names import ALONE, listed, plain
+from paceline.report.published import published
+from paceline.report.results import shown
+
+_MEASURED = (
+    "train_loss",
+    "loss",
+    "accuracy",
+    "validation_loss",
+    "validation_accuracy",
+    "step",
+    "seconds",
+    "wall_seconds",
+)
+
+
+class Sheet(NamedTuple):
+    key: str  # its file name
+    title: str
+    note: str
+    table: pl.DataFrame
+
+
+def sheets(facts: Facts) -> tuple[Sheet, ...]:
+    made = (_best, _published, _pairs, _reached, _verdicts, _stable, _settings, _runs)
+    return tuple(sheet for make in made for sheet in make(facts) if sheet.table.height)
+
+
+def _named(facts: Facts, table: pl.DataFrame) -> pl.DataFrame:
+    """For the reader: no column that says nothing, none of our own making."""
+    empty = [
+        name for name in table.columns if name in facts.columns.setting and table[name].null_count() == table.height
+    ]
+    return table.drop("label", "at", ALONE, *empty, strict=False)
+
+
+def _best(facts: Facts) -> Iterator[Sheet]:
+    of = facts.columns
+    table = facts.best.with_row_index("rank", 1).with_columns(pl.Series("stands", standings(facts), pl.String))
+    names = [*of.setting, "mean", "low", "high", "sd", "n", "stands", "diverged", "failed", "note"]
+    table = table.select("rank", *names)
+    table = table.drop(_silent(table))
+    at = f" at its own best {listed(map(plain, of.tune))}, chosen on {facts.chosen_on}," if of.tune else ""
+    note = f"Each compared setting{at} with {of.metric} on test: mean, 95 % interval (low, high) and n over seeds."
+    yield Sheet("best", "Best of each compared setting", note, _named(facts, table.rename({"mean": of.metric})))
+
+
+def _silent(table: pl.DataFrame) -> list[str]:
+    """Columns of counts that are all 0, and of notes that are all missing."""
+    counts = [name for name in ("diverged", "failed") if table[name].sum() == 0]
+    return [*counts, *(["note"] if table["note"].null_count() == table.height else [])]
+
+
+def standings(facts: Facts) -> list[str]:
+    """How each compared setting stands to the first: best is said only where it is separated from all others."""
+    tied = dict(facts.ties.select("label", "tied_with_best").iter_rows())
+    better = set(facts.ahead["a"])
+    rivals = facts.best["mean"].count()
+    said = []
+    for rank, row in enumerate(facts.best.iter_rows(named=True)):
+        if row["mean"] is None:
+            said.append("no result")
+        elif rivals == 1:
+            said.append("the only one")
+        elif row["n"] == 1:
+            said.append("one seed")
+        elif facts.exact:
+            said.append("exact")
+        elif row["label"] in better:
+            said.append("better, but incomplete")
+        elif row["label"] not in tied:
+            said.append("not tested")
+        elif rank == 0 and not any(tied.values()) and not better:
+            said.append("best")
+        else:
+            said.append("tied for best" if tied[row["label"]] else "worse" if rank else "best of the complete")
+    return said
+
+
+def _published(facts: Facts) -> Iterator[Sheet]:
+    found = published(facts)
+    if found and found.table.height:
+        source = f" Source: {found.source}." if found.source else ""
+        missing = f" {found.unmatched} published rows name no setting of this study." if found.unmatched else ""
+        note = f"Measured here on the machine named under Methods.{source}{missing}"
+        yield Sheet("published", "Published beside measured", note, found.table)
+
+
+def _pairs(facts: Facts) -> Iterator[Sheet]:
+    capped = f" Only the best {MOST_PAIRED} are held against each other." if facts.best.height > MOST_PAIRED else ""
+    corrected = f"p_holm is corrected for all {facts.pairs.height:,} pairs"
+    note = f"a is better than b by the difference, with its 95 % interval; paired by seed; {corrected}.{capped}"
+    yield Sheet("pairs", "Pair by pair", note, facts.pairs)
+
+
+def _reached(facts: Facts) -> Iterator[Sheet]:
+    if facts.target is None or facts.reached.is_empty():
+        return
+    refused = facts.reached["refusal"].drop_nulls().unique().to_list() if "refusal" in facts.reached.columns else []
+    said = f" {' '.join(refused)}" if refused else ""
+    note = f"Medians over seeds; a run that never got there counts as later than all others, never as absent.{said}"
+    title = f"To {facts.columns.metric} {shown(facts.target)}"
+    table = facts.reached.drop("refusal", strict=False).rename(
+        {"label": "setting", "low": "steps low", "high": "steps high"}
+    )
+    yield Sheet("target", title, note, _without_empty(table.sort("steps", nulls_last=True)))
+
+
+def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
+    return table.select(name for name in table.columns if table[name].null_count() < table.height)
+
+
+def _verdicts(facts: Facts) -> Iterator[Sheet]:
+    judged = facts.runs.unique(["run", "label"]).with_columns(pl.col("verdict").fill_null("no verdict"))
+    if judged.filter(pl.col("verdict") != "no verdict").is_empty():
+        return
+    table = judged.pivot("verdict", index="label", values="run", aggregate_function="len", sort_columns=True)
+    table = facts.best.select("label").join(table, on="label", how="left", maintain_order="left").fill_null(0)
+    note = "Runs of each compared setting, all tuned values, by how they went; each run's reason stands with it below."
+    yield Sheet("verdicts", "How the runs went", note, table.rename({"label": "setting"}))
+
+
+def _stable(facts: Facts) -> Iterator[Sheet]:
+    if facts.stable.is_empty() or facts.stable["stable_epoch"].is_null().all():
+        return
+    counts = facts.stable.group_by("label", maintain_order=True).agg(
+        pl.len().alias("runs"),
+        pl.col("stable_epoch").is_not_null().sum().alias("stable"),
+        pl.col("sweet_spot").fill_null(False).sum().alias("worsen after their best"),
+        pl.col("best_step").mean().alias("best step"),
+    )
+    means = summarise(facts.stable, ["label"], "stable_epoch").rename({"mean": "stable epoch"}).drop("n", "sd")
+    table = counts.join(means, on="label", how="left", maintain_order="left")
+    whole = pl.col("stable") == pl.col("runs")  # a mean over the stable ones alone would flatter
+    table = table.with_columns(pl.when(whole).then(pl.col("stable epoch", "low", "high")))
+    note = (
+        "The first epoch from which the smoothed held-out curve stays within a noise-scaled band of its best; "
+        "a mean only where all seeds got there."
+    )
+    yield Sheet("stable", "Epochs to a stable curve", note, table.rename({"label": "setting"}))
+
+
+def _settings(facts: Facts) -> Iterator[Sheet]:
+    of = facts.columns
+    if facts.settings.height > facts.best.height:
+        names = [*of.setting, "mean", "low", "high", "sd", "n", "runs", "done", "diverged", "failed"]
+        table = _named(facts, facts.settings.select(names).rename({"mean": of.metric}))
+        yield Sheet(
+            "settings", "All settings", f"{of.metric} on test, mean and 95 % interval over seeds, best first.", table
+        )
+
+
+def _runs(facts: Facts) -> Iterator[Sheet]:
+    of = facts.columns
+    shown_ = [name for name in _MEASURED if name in facts.runs.columns]
+    names = ["run", *of.setting, "seed", "status", "verdict", "why", *shown_, "timing", "reason"]
+    table = _without_empty(_named(facts, facts.runs.select(names)))
+    note = (
+        "Every run, with its last row. Its configuration is what all runs share (below), its case, and its axes here."
+    )
+    yield Sheet("runs", "Every run", note, table)

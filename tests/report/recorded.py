@@ -1,0 +1,79 @@
+"""Records with known answers, made without training."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from paceline.plan.expand import Trial, expand
+from paceline.record.reader import SCHEMA
+from paceline.report.results import join_rows, run_table
+from paceline.spec import Study
+from paceline.spec.document import parse
+from paceline.spec.study import from_document
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Made:
+    study: Study
+    runs: pl.DataFrame
+    rows: pl.DataFrame
+
+
+def made(
+    text: str,
+    row: Callable[[Trial, int], Row | None],
+    *,
+    status: Callable[[Trial], str] = lambda trial: "done",
+    timing: str = "exclusive",
+    steps: range = range(0, 101, 10),
+) -> Made:
+    """Results of a study: `row` gives what was measured of a trial at a step, None where it measured nothing."""
+    study = from_document(parse(text), Path.cwd())
+    trials = expand(study)
+    lines = [
+        {
+            "run": t.id,
+            "step": s,
+            "epoch": s // 10,
+            "examples": 10 * s,
+            "seconds": s / 100,
+            "wall_seconds": s / 90,
+            **found,
+        }
+        for t in trials
+        for s in steps
+        if (found := row(t, s)) is not None
+    ]
+    extras = sorted({name for line in lines for name in line} - set(SCHEMA))
+    rows = pl.DataFrame(lines, schema={**SCHEMA, **dict.fromkeys(extras, pl.Float64)})
+    how = {t.id: status(t) for t in trials}
+    runs = run_table(trials, [], rows).with_columns(
+        pl.col("run").replace_strict(how).alias("status"), pl.lit(timing).alias("timing")
+    )
+    return Made(study, runs, join_rows(trials, rows))
+
+
+DIGITS = """
+name: known
+question: Which is best?
+base: {data: digits, model: softmax, steps: 100, evaluate_every: 10}
+compare: {optimizer: [gd, adam, rmsprop]}
+tune: {lr: [0.1, 0.01, 0.001]}
+repeat: 4
+"""
+TOPS = {"gd": 0.80, "adam": 0.95, "rmsprop": 0.949}  # rmsprop is tied with adam, gd is worse
+
+
+def learning(trial: Trial, step: int, tops: dict[str, float] = TOPS) -> Row:
+    """A curve that rises to a top, best at lr 0.01, with noise of the seed alone."""
+    off = abs({0.1: 1, 0.01: 0, 0.001: -2}.get(trial.axes.get("lr", 0.01), 0))
+    seed, size = trial.run.seed, len(trial.run.optimizer.name)
+    noise = ((3 * seed * seed + size * (seed + 1)) % 5 - 2) * 0.002
+    top = tops.get(trial.run.optimizer.name, 0.9) - 0.05 * off + noise
+    accuracy = 0.1 + (top - 0.1) * (1 - 0.5 ** (step / 10))
+    return {"accuracy": accuracy, "validation_accuracy": accuracy - 0.01, "loss": 2.3 * (1.001 - accuracy), "lr": 0.1}

@@ -1,0 +1,264 @@
+"""The three sentences, the tables and the notes, on records with known answers and on poor ones."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from paceline.report.answer import Answer, answer
+from paceline.report.methods import methods
+from paceline.report.names import columns, listed, with_labels
+
+from .recorded import DIGITS, TOPS, learning, made
+
+
+@pytest.fixture(scope="module")
+def known() -> Answer:
+    return answer(made(DIGITS, learning))
+
+
+def test_the_first_sentence_names_the_best_with_value_interval_and_n(known):
+    first = known.sentences[0]
+    assert first.startswith("Highest of 3 is adam at lr 0.01: accuracy 0.951"), first
+    assert "95 % interval" in first
+    assert "n = 4 seeds" in first
+    assert first.endswith("on test, lr chosen on validation.")
+
+
+def test_the_second_names_ties_and_what_would_separate_them(known):
+    second = known.sentences[1]
+    assert second.startswith("Not separated from it")
+    assert "rmsprop (about" in second
+    assert "more seed" in second
+    assert second.endswith("worse is gd.")
+
+
+def test_the_third_says_how_the_runs_ended_and_who_was_fast(known):
+    assert known.sentences[2].startswith("All 36 runs ended, none diverged; first to accuracy 0.94 is ")
+    assert "(3 of 4 seeds)" in known.sentences[2]
+
+
+def test_separated_from_all_is_best():
+    apart = answer(made(DIGITS, lambda t, s: learning(t, s, TOPS | {"rmsprop": 0.9})))
+    assert apart.sentences[0].startswith("Best is adam at lr 0.01")
+    assert "separated from all 2 it was held against, the nearest rmsprop, by 0.0" in apart.sentences[1]
+    assert apart.table("best")["stands"].to_list() == ["best", "worse", "worse"]
+
+
+def test_the_tables_are_all_there(known):
+    assert [s.key for s in known.sheets] == ["best", "pairs", "target", "verdicts", "stable", "settings", "runs"]
+    best = known.table("best")
+    assert best["optimizer"].to_list() == ["adam", "rmsprop", "gd"]
+    assert best["stands"].to_list() == ["tied for best", "tied for best", "worse"]
+    assert best["lr"].to_list() == [0.01] * 3
+    assert known.table("settings").height == 9
+    assert known.table("runs").height == 36
+    assert known.table("verdicts").select(pl.exclude("setting")).sum().transpose().sum().item() == 36
+    with pytest.raises(KeyError, match="no table 'nothing' here; there are best, pairs"):
+        known.table("nothing")
+
+
+def test_one_seed_claims_nothing():
+    one = answer(made(DIGITS.replace("repeat: 4", "repeat: 1"), learning))
+    assert "(one seed, so no interval)" in one.sentences[0]
+    assert not one.sentences[0].startswith("Best")
+    assert one.sentences[1].startswith("With one seed a setting nothing is separated")
+    assert any("--seeds 3" in note for note in one.notes)
+    assert set(one.table("best")["stands"]) == {"one seed"}
+
+
+def test_one_setting_is_no_comparison():
+    text = "\n".join(line for line in DIGITS.splitlines() if not line.startswith(("compare", "tune")))
+    alone = answer(made(text.replace("steps: 100,", "steps: 100, optimizer: adam, lr: 0.01,"), learning))
+    assert alone.sentences[0].startswith("The one compared setting with a result is known: accuracy 0.9")
+    assert "this is a measurement and no comparison" in alone.sentences[1]
+    assert alone.table("best")["stands"].to_list() == ["the only one"]
+    assert "setting" not in alone.table("best").columns
+
+
+def test_tuned_alone_names_the_worst_of_the_tuned():
+    text = DIGITS.replace("compare: {optimizer: [gd, adam, rmsprop]}", "").replace(
+        "steps: 100,", "steps: 100, optimizer: adam,"
+    )
+    tuned = answer(made(text, learning))
+    assert "known at lr 0.01" in tuned.sentences[0]
+    assert "of 3 tuned values the least good is lr 0.001" in tuned.sentences[1]
+
+
+def test_nothing_finished_says_so():
+    none = answer(made(DIGITS, lambda t, s: None, status=lambda t: "queued"))
+    assert none.sentences[0] == "There is no answer yet: none of 36 runs has ended."
+    assert none.sentences[1] == "Without a finished run nothing can be compared."
+    assert none.sentences[2] == "36 of 36 runs have not ended."
+    assert none.figures == ()
+    assert any("36 runs have not ended" in note for note in none.notes)
+
+
+def test_all_diverged_is_a_result():
+    lost = answer(
+        made(DIGITS, lambda t, s: {"loss": 2.0 + s, "accuracy": 0.1} if s < 50 else None, status=lambda t: "diverged")
+    )
+    assert lost.sentences[0] == "No setting can be called best: of 36 runs that ended, 36 diverged."
+    assert lost.sentences[2].startswith("36 of 36 runs diverged (gd at lr 0.1, ")
+    assert set(lost.table("best")["stands"]) == {"no result"}
+    assert lost.figures, "the curves up to the end are still drawn"
+
+
+def test_a_setting_with_a_diverged_seed_ranks_behind_and_is_told():
+    def status(trial):
+        return "diverged" if trial.run.optimizer.name == "adam" and trial.run.seed == 0 else "done"
+
+    part = answer(made(DIGITS, lambda t, s: learning(t, s, TOPS | {"rmsprop": 0.9}), status=status))
+    assert part.table("best")["optimizer"].to_list()[0] == "rmsprop"
+    assert part.table("best")["stands"].to_list()[-1] == "better, but incomplete"
+    assert "adam did better, but not with all seeds" in part.sentences[1]
+    assert "3 of 36 runs diverged (adam at lr 0.01" in part.sentences[2]
+    assert any("Some seeds of adam" in note for note in part.notes)
+
+
+def test_the_edge_of_an_axis_is_suspicious():
+    edge = answer(made(DIGITS.replace("[0.1, 0.01, 0.001]", "[0.01, 0.001]"), learning))
+    assert "(lr 0.01)" in edge.sentences[2]
+    assert "at the edge of what was tried" in edge.sentences[2]
+
+
+def test_losses_alone_are_judged_by_loss_and_sameness_is_told():
+    text = """
+name: line
+base: {data: line, model: line, loss: sum_squares, batch: 4, steps: 100, lr: 0.01}
+compare: {optimizer: [gd, adam, rmsprop]}
+repeat: 3
+"""
+    ends = {"gd": 1e-10, "adam": 0.004, "rmsprop": 0.0}
+    line = answer(
+        made(
+            text,
+            lambda t, s: {"loss": ends[t.run.optimizer.name] if s > 90 else 20.0 - s / 10, "W": -1.0, "b": s / 100},
+        )
+    )
+    assert line.sentences[0] == "Lowest of 3 is rmsprop: loss 0 (the same for all 3 seeds) on test."
+    assert "differences are exact" in line.sentences[1]
+    assert "gd (1e-10)" in line.sentences[1]
+    assert set(line.table("best")["stands"]) == {"exact"}, "no bold without noise to be above"
+    assert {"parameter W", "parameter b"} <= {
+        f.title.split(" against")[0].lower().replace(" w", " W") for f in line.figures
+    }
+
+
+def test_seconds_are_refused_when_runs_shared_the_machine():
+    shared = answer(made(DIGITS, learning, timing="shared"))
+    assert any(note.startswith("Seconds are not shown") and "shared" in note for note in shared.notes)
+    assert "seconds" not in shared.table("target").columns
+    assert " s (" not in shared.sentences[2]
+    assert not [f.key for f in shared.figures if "seconds" in f.key]
+    alone = answer(made(DIGITS, learning))
+    assert "accuracy-seconds" in [f.key for f in alone.figures]
+
+
+def test_cases_with_their_own_knobs():
+    text = """
+name: cases
+base: {data: digits, model: softmax, steps: 100}
+cases:
+  plain: {optimizer: gd, lr: 0.1}
+  heavy: {optimizer: adam, tune: {lr: [0.1, 0.01], optimizer.beta1: [0.8, 0.9]}}
+repeat: 3
+"""
+    found = made(text, learning)
+    assert columns(found.study, found.runs)[:2] == (["case"], ["lr", "optimizer.beta1"])
+    said = answer(found)
+    assert said.table("best")["case"].to_list() == ["heavy", "plain"]
+    assert "heavy at lr 0.01, optimizer.beta1" in said.sentences[0]
+
+
+def test_an_axis_named_like_a_measured_column():
+    text = DIGITS.replace("compare: {optimizer: [gd, adam, rmsprop]}", "compare: {loss: [softmax_ce, mse]}").replace(
+        "model: softmax,", "model: softmax, optimizer: adam,"
+    )
+    found = made(text, learning)
+    assert columns(found.study, found.runs)[:2] == (["axis.loss"], ["lr"])
+    assert set(answer(found).table("best")["axis.loss"]) == {"softmax_ce", "mse"}
+
+
+PUBLISHED = (
+    DIGITS
+    + """
+published:
+  source: A report
+  findings: [adam is best]
+  rows:
+    - {optimizer: adam, lr: [0.1, 0.01], accuracy: 0.96, best_step: 200}
+    - {optimizer: gd, accuracy_percent: 79}
+    - {optimizer: ftrl, accuracy: 0.5}
+"""
+)
+
+
+def test_published_stands_beside_measured():
+    said = answer(made(PUBLISHED, learning))
+    table = said.table("published")
+    assert table["setting"].to_list() == ["adam", "gd"]
+    assert table["published accuracy"].to_list() == [0.96, 0.79]
+    assert table["measured at"].to_list() == ["lr 0.01", "lr 0.01"], (
+        "the best of the published values, or the best of all"
+    )
+    best = said.table("best").filter(optimizer="adam")["accuracy"].item()
+    assert table["accuracy difference"][0] == pytest.approx(best - 0.96)
+    assert table["published best_step"][0] == "200"
+    assert said.published.unmatched == 1
+    assert said.published.findings == ("adam is best",)
+
+
+@pytest.mark.parametrize(
+    "shape", ["published: [{optimizer: adam, accuracy: 0.9}]", "published: {rows: []}", "published: words"]
+)
+def test_other_shapes_of_published_break_nothing(shape):
+    said = answer(made(DIGITS + shape, learning))
+    assert said.published is not None
+
+
+def test_a_target_may_be_given(known):
+    other = answer(made(DIGITS, learning), target=0.99)
+    assert "no setting reached accuracy 0.99 in half of its seeds" in other.sentences[2]
+    assert known.facts.target == 0.94
+
+
+def test_methods_tell_hardware_versions_seeds_clock_and_time(tmp_path: Path, known):
+    machine = {
+        "format": 1, "python": "3.11.7", "packages": {"torch": "2.9", "polars": None}, "cpu": "A CPU", "cores": 8, "memory_gb": 16.0,
+        "gpus": ["A GPU"], "device": "cuda", "threads": 4, "system": "Linux", "git": {"commit": "abcdef0123456789", "dirty": True},
+        "data": {"digits": "sha256:0123456789abcdef"}, "earlier": [],
+    }  # fmt: skip
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "machine.json").write_text(json.dumps(machine))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "machine.json").write_text("spoilt")
+    text = methods(known.study, known.facts.runs, tmp_path)
+    for part in ("A CPU, 8 cores, 16.0 GB, A GPU, trained on cuda, 4 threads", "Python 3.11.7, torch 2.9", "4 seeds (seeds 0 to 3)",
+                 "abcdef0123 with changes", "digits sha256:0123456789ab", "36 exclusive", "stops for evaluation", "Total: 36.0 s of training"):  # fmt: skip
+        assert part in text, part
+    assert "The machine is not recorded." in methods(known.study, known.facts.runs)
+
+
+def test_words():
+    assert listed([]) == ""
+    assert listed("ab") == "a and b"
+    assert listed("abcdefg") == "a, b, c, d and 3 more"
+    assert listed("abcde") == "a, b, c, d and e"
+
+
+def test_labels_that_would_coincide_say_their_axes(tmp_path):
+    found = made(DIGITS, learning)
+    of = columns(found.study, found.runs)
+    table = pl.DataFrame({"optimizer": ["a / batch 1", "a"], "batch": [None, 1], "lr": [0.1, 0.1]})
+    labels = with_labels(table, of._replace(compare=["optimizer", "batch"]))["label"].to_list()
+    assert len(set(labels)) == 2
+
+
+def test_a_copy_of_a_lab_that_took_the_best_epoch_says_so():
+    said = answer(made(DIGITS + "select: best_epoch\n", learning))
+    assert "each run at its best epoch on test" in said.sentences[0]
+    assert any("such figures flatter" in note for note in said.notes)
+    assert "flatter" in said.methods
+    assert repr(said).startswith("Which is best?\nHighest of 3")
