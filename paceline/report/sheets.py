@@ -8,6 +8,7 @@ import polars as pl
 from paceline.analyse.intervals import summarise
 from paceline.report.facts import MOST_PAIRED, Facts
 from paceline.report.names import ALONE, listed, plain
+from paceline.report.profiles import profile
 from paceline.report.published import published
 from paceline.report.results import shown
 
@@ -31,8 +32,16 @@ class Sheet(NamedTuple):
 
 
 def sheets(facts: Facts) -> tuple[Sheet, ...]:
-    made = (_best, _published, _pairs, _reached, _verdicts, _stable, _settings, _runs)
+    made = (_best, _published, _pairs, _reached, _profile, _verdicts, _stable, _settings, _runs)
     return tuple(sheet for make in made for sheet in make(facts) if sheet.table.height)
+
+
+def _profile(facts: Facts) -> Iterator[Sheet]:
+    note = (
+        "Share of the tasks (data x model) that a setting brings to within 0.01 of the task's best accuracy in at most 1, 2 "
+        "and 4 times the steps of the quickest; area is the mean share from 1 to 4 (AlgoPerf's score)."
+    )
+    yield Sheet("profile", "Performance profile over tasks", note, profile(facts))
 
 
 def _named(facts: Facts, table: pl.DataFrame) -> pl.DataFrame:

@@ -25,8 +25,8 @@ from paceline.report.results import shown
 from paceline.report.thin import thin
 
 LABELLED = 12  # lines with a label: the coloured ones and, where that is all of them, the last few in grey
-CONTEXT = 150  # faint lines behind them
-POINTS, CONTEXT_POINTS = 240, 60  # of a line
+CONTEXT = 100  # faint lines behind them
+POINTS, CONTEXT_POINTS = 240, 32  # of a line
 
 
 class Curves(NamedTuple):
