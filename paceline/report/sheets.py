@@ -38,8 +38,8 @@ def sheets(facts: Facts) -> tuple[Sheet, ...]:
 
 def _profile(facts: Facts) -> Iterator[Sheet]:
     note = (
-        "Share of the tasks (data x model) that a setting brings to within 0.01 of the task's best accuracy in at most 1, 2 "
-        "and 4 times the steps of the quickest; area is the mean share from 1 to 4 (AlgoPerf's score)."
+        "Share of the tasks (data x model) that a setting brings to within 0.01 of the task's best accuracy in at most "
+        "1, 2 and 4 times the steps of the quickest; area is the mean share from 1 to 4 (AlgoPerf's score)."
     )
     yield Sheet("profile", "Performance profile over tasks", note, profile(facts))
 
