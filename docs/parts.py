@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from paceline.spec.parts import KINDS, REQUIRED, TABLE, Arg, Entry
+from paceline.spec.parts import REQUIRED, TABLE, Arg, Entry
 
 PAGE = Path(__file__).with_suffix(".md")
 
 
 def page() -> str:
     lines = ["# Parts", "", "Written by `docs/parts.py` from the table that Paceline itself reads.", ""]
-    for kind in KINDS:
+    for kind in TABLE:
         lines += [f"## {kind}", "", "| name | arguments |", "| --- | --- |"]
         lines += [f"| `{name}`{_about(entry)} | {_arguments(entry)} |" for name, entry in TABLE[kind].items()]
         lines.append("")

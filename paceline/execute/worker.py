@@ -96,7 +96,7 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
     origin = _origin(name, run, dataset.checksum, job)
     _note_machine(folder, run, origin, job)
     resume = _resume(folder, origin)
-    noted = {"timing": _timing(job, resume), "sources": origin["sources"]}
+    noted = {"timing": _timing(job, resume["timing"] if resume else job.timing), "sources": origin["sources"]}
     writer.status(name, "running", **noted)
     items = train(run, dataset, job.folder, resume, cores=job.threads)
     saved, kept = time.monotonic(), resume is not None
@@ -106,7 +106,7 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
             row = _row(item)
             writer.row({"run": name, **row})
         elif isinstance(item, Outcome):
-            noted["timing"] = _timing(job, {"timing": noted["timing"]})
+            noted["timing"] = _timing(job, noted["timing"])
             writer.status(name, item.status, reason=item.reason, step=item.step, threads=item.threads, **noted)
             if kept:
                 folder.checkpoint.unlink(missing_ok=True)
@@ -115,7 +115,7 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
             stopping = stop()
             if stopping or time.monotonic() - saved > CHECKPOINT_SECONDS:
                 writer.sync()
-                noted["timing"] = _timing(job, {"timing": noted["timing"]})
+                noted["timing"] = _timing(job, noted["timing"])
                 _save(folder, {**item.snapshot(), **origin, "timing": noted["timing"]})
                 saved, kept = time.monotonic(), True
             if stopping:
@@ -142,11 +142,10 @@ def _origin(name: str, run: Run, checksum: str, job: Job) -> dict[str, Any]:
     return {"run": name, "data": checksum, "sources": sources}
 
 
-def _timing(job: Job, resume: dict[str, Any] | None) -> str:
+def _timing(job: Job, before: str) -> str:
     """A run is timed `exclusive` only if all of it was, as far as looks now and then can tell."""
-    before = resume["timing"] if resume else job.timing
     now = "shared" if job.timing == "exclusive" and neighbours.others() else job.timing
-    return now if before == "exclusive" else str(before)
+    return now if before == "exclusive" else before
 
 
 def _save(folder: PackFolder, state: dict[str, Any]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from paceline.errors import nearest
 
-KINDS = ("data", "model", "loss", "optimizer", "schedule")
 REQUIRED = object()
 
 

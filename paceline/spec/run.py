@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from paceline.errors import nearest
 from paceline.spec import expression
 from paceline.spec.part import Part, read
-from paceline.spec.parts import ArgumentError, is_number
+from paceline.spec.parts import TABLE, ArgumentError, is_number
 
 MAX_EPOCHS_WALKED = 10_000
 
@@ -112,7 +112,7 @@ def construct(values: dict[str, Any]) -> Run:
 
 _UNSET: set[str] = set()
 FIELDS = tuple(Run.model_fields)
-PARTS = ("data", "model", "loss", "optimizer", "schedule")
+PARTS = tuple(TABLE)
 GROUPS: dict[str, type[Frozen]] = {"subset": Subset, "early_stop": EarlyStop}
 
 
