@@ -4,9 +4,10 @@
     ├── StudyError           the study file or a --set value is wrong
     ├── DataError            a data set is missing, truncated or not the one expected
     ├── RecordError          a record folder cannot be read or written
-    └── DeviceError          the machine lacks what the run asks for
+    ├── DeviceError          the machine lacks what the run asks for
+    └── StackError           runs cannot train as one program; they then train in a row, and nobody is troubled
 
-All of them are things the user can mend: the CLI exits with code 2.
+All but the last are things the user can mend: the CLI exits with code 2.
 """
 
 import difflib
@@ -34,6 +35,10 @@ class RecordError(PacelineError):
 
 
 class DeviceError(PacelineError):
+    pass
+
+
+class StackError(PacelineError):
     pass
 
 

@@ -88,16 +88,26 @@ class Composition:
         draw = generator(self.run.seed, "subset", epoch if subset.redraw == "epoch" else 0)
         return np.sort(draw.permutation(self.examples)[: subset.size])
 
+    @property
+    def _unchanging(self) -> bool:
+        """Whether every epoch has the batches of the first."""
+        run = self.run
+        fixed = run.subset is None or run.subset.redraw == "never"
+        return run.order == "file" and isinstance(run.batch, int) and fixed
+
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """All batches from update `start` on, without end."""
         step, epoch = 0, 0
         while step + self.steps_in(epoch) <= start:
             step += self.steps_in(epoch)
             epoch += 1
+        known = None
         while True:
-            order = torch.from_numpy(self.order(epoch))
-            width, count = self.width(epoch), self.steps_in(epoch)
-            move = width if self.run.order == "random" else self.stride(epoch)
+            if known is None or not self._unchanging:
+                width, count = self.width(epoch), self.steps_in(epoch)
+                move = width if self.run.order == "random" else self.stride(epoch)
+                known = torch.from_numpy(self.order(epoch))
+            order = known
             for i in range(max(0, start - step), count):
                 yield Batch(step + i, epoch, order[i * move : i * move + width], i == count - 1)
             step += count

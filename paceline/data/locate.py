@@ -3,10 +3,10 @@
 import importlib.util
 import os
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from paceline.cache import user_cache
 from paceline.data.catalogue import Packaged
 from paceline.errors import DataError
 
@@ -56,14 +56,7 @@ class Files:
 
 
 def cache_folder() -> Path:
-    """The user's cache by the custom of the system; $XDG_CACHE_HOME wins on all but Windows."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif chosen := os.environ.get("XDG_CACHE_HOME"):
-        base = Path(chosen)
-    else:
-        base = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    return base / "paceline" / "data"
+    return user_cache() / "data"
 
 
 def seek_inside(package: Packaged, file: str) -> Path | None:

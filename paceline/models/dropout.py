@@ -20,7 +20,7 @@ class Dropout(nn.Module):
         if not self.training or self.rate == 0:
             return x
         if self.rate == 1:
-            return torch.zeros_like(x)
+            return x * torch.zeros_like(x)
         if self._key is None:
             raise RuntimeError("dropout has no key for this step; call reseed(key) before forward")
         generator = self._generators.setdefault(x.device, torch.Generator(x.device))

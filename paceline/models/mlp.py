@@ -26,8 +26,7 @@ class MLP(nn.Module):
         layers: list[nn.Module] = [nn.Flatten()]
         before = math.prod(input_shape)
         for width in widths:
-            layers += [nn.Linear(before, width), _ACTIVATIONS[activation]()]
-            layers += [Dropout(dropout)] if dropout else []
+            layers += [nn.Linear(before, width), _ACTIVATIONS[activation](), Dropout(dropout)]
             before = width
         self.layers = nn.Sequential(*layers, nn.Linear(before, outputs))
         initialise(self, init)

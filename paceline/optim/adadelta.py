@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from paceline.optim.rule import Hyper, Rule, State, rounded
+from paceline.optim.rule import Hyper, Rule, State, minus, rounded
 
 
 def _init(parameter: Tensor, hyper: Hyper) -> State:
@@ -15,7 +15,7 @@ def _update(gradient: Tensor, state: State, parameter: Tensor, hyper: Hyper) -> 
     square = torch.lerp(state["square"], gradient * gradient, weight)
     change = (state["square_change"] + epsilon).sqrt() * (square + epsilon).rsqrt() * gradient
     square_change = torch.lerp(state["square_change"], change * change, weight)
-    return parameter - hyper["lr"] * change, {"square": square, "square_change": square_change}
+    return minus(parameter, hyper["lr"], change), {"square": square, "square_change": square_change}
 
 
 adadelta = Rule(_init, _update)

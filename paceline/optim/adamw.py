@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from paceline.optim.rule import Hyper, Rule, State
+from paceline.optim.rule import Hyper, Rule, State, decayed
 
 
 def _init(parameter: Tensor, hyper: Hyper) -> State:
@@ -15,8 +15,7 @@ def _update(gradient: Tensor, state: State, parameter: Tensor, hyper: Hyper) -> 
     m = torch.lerp(state["m"], gradient, 1 - beta1)
     v = torch.lerp(state["v"], gradient * gradient, 1 - beta2)
     root = v.sqrt() / (1 - beta2**step) ** 0.5 + hyper["epsilon"]
-    decayed = parameter * (1 - lr * hyper["weight_decay"])
-    return torch.addcdiv(decayed, -lr / (1 - beta1**step) * m, root), {"m": m, "v": v}
+    return torch.addcdiv(decayed(parameter, hyper), -lr / (1 - beta1**step) * m, root), {"m": m, "v": v}
 
 
 def _twin(parameters: list[nn.Parameter], hyper: Hyper) -> torch.optim.Optimizer:

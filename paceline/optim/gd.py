@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from paceline.optim.rule import Hyper, Rule, State
+from paceline.optim.rule import Hyper, Rule, State, minus
 
 
 def _init(parameter: Tensor, hyper: Hyper) -> State:
@@ -11,7 +11,7 @@ def _init(parameter: Tensor, hyper: Hyper) -> State:
 
 
 def _update(gradient: Tensor, state: State, parameter: Tensor, hyper: Hyper) -> tuple[Tensor, State]:
-    return parameter - hyper["lr"] * gradient, {}
+    return minus(parameter, hyper["lr"], gradient), {}
 
 
 def _twin(parameters: list[nn.Parameter], hyper: Hyper) -> torch.optim.Optimizer:

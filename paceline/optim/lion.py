@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from paceline.optim.rule import Hyper, Rule, State
+from paceline.optim.rule import Hyper, Rule, State, decayed, minus
 
 
 def _init(parameter: Tensor, hyper: Hyper) -> State:
@@ -14,7 +14,7 @@ def _update(gradient: Tensor, state: State, parameter: Tensor, hyper: Hyper) -> 
     lr = hyper["lr"]
     direction = torch.lerp(state["m"], gradient, 1 - hyper["beta1"]).sign()
     m = torch.lerp(state["m"], gradient, 1 - hyper["beta2"])
-    return parameter * (1 - lr * hyper["weight_decay"]) - lr * direction, {"m": m}
+    return minus(decayed(parameter, hyper), lr, direction), {"m": m}
 
 
 lion = Rule(_init, _update)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paceline.optim.adamw import adamw
-from paceline.optim.rule import Hyper, Rule, State
+from paceline.optim.rule import Hyper, Rule, State, decayed, minus
 
 
 def orthogonalised(matrices: Tensor, steps: int) -> Tensor:
@@ -43,7 +43,7 @@ def _update(gradient: Tensor, state: State, parameter: Tensor, hyper: Hyper) -> 
     matrices = ahead.flatten(2 if hyper.get("stacked", False) else 1)
     direction = orthogonalised(matrices, hyper["ns_steps"]).reshape(parameter.shape)
     scale = 0.2 * math.sqrt(max(matrices.shape[-2:]))
-    return parameter * (1 - lr * hyper["weight_decay"]) - lr * scale * direction, {"velocity": velocity}
+    return minus(decayed(parameter, hyper), lr * scale, direction), {"velocity": velocity}
 
 
 muon = Rule(_init, _update, elementwise=False)

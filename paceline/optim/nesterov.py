@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from paceline.optim.rule import Hyper, Rule, State
+from paceline.optim.rule import Hyper, Rule, State, minus, plus
 
 
 def _init(parameter: Tensor, hyper: Hyper) -> State:
@@ -11,8 +11,9 @@ def _init(parameter: Tensor, hyper: Hyper) -> State:
 
 
 def _update(gradient: Tensor, state: State, parameter: Tensor, hyper: Hyper) -> tuple[Tensor, State]:
-    velocity = hyper["momentum"] * state["velocity"] + gradient
-    return parameter - hyper["lr"] * (gradient + hyper["momentum"] * velocity), {"velocity": velocity}
+    velocity = plus(gradient, hyper["momentum"], state["velocity"])
+    ahead = plus(gradient, hyper["momentum"], velocity)
+    return minus(parameter, hyper["lr"], ahead), {"velocity": velocity}
 
 
 def _twin(parameters: list[nn.Parameter], hyper: Hyper) -> torch.optim.Optimizer:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from paceline.optim.rule import Hyper, Rule, State
+from paceline.optim.rule import Hyper, Rule, State, is_zero
 
 
 def _init(parameter: Tensor, hyper: Hyper) -> State:
@@ -13,7 +13,9 @@ def _init(parameter: Tensor, hyper: Hyper) -> State:
 def _update(gradient: Tensor, state: State, parameter: Tensor, hyper: Hyper) -> tuple[Tensor, State]:
     total = torch.addcmul(state["sum"], gradient, gradient)
     rate = hyper["lr"] * total.rsqrt()
-    moved = parameter - rate * gradient
+    moved = torch.addcmul(parameter, rate, gradient, value=-1)
+    if is_zero(hyper["l1"]) and is_zero(hyper["l2"]):
+        return moved, {"sum": total}
     shrunk = moved.sign() * (moved.abs() - rate * hyper["l1"]).clamp(min=0) / (1 + rate * hyper["l2"])
     return shrunk, {"sum": total}
 

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from paceline.optim.rule import Hyper, Rule, State
+from paceline.optim.rule import Hyper, Rule, State, is_zero, minus
 
 
 def _init(parameter: Tensor, hyper: Hyper) -> State:
@@ -11,7 +11,9 @@ def _init(parameter: Tensor, hyper: Hyper) -> State:
 
 def _update(gradient: Tensor, state: State, parameter: Tensor, hyper: Hyper) -> tuple[Tensor, State]:
     lr = hyper["lr"]
-    moved = parameter - lr * gradient
+    moved = minus(parameter, lr, gradient)
+    if is_zero(hyper["l1"]) and is_zero(hyper["l2"]):
+        return moved, {}
     return moved.sign() * (moved.abs() - lr * hyper["l1"]).clamp(min=0) / (1 + lr * hyper["l2"]), {}
 
 

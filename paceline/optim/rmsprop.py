@@ -6,7 +6,7 @@ The mean square starts at one, and `epsilon` stands under the root.
 import torch
 from torch import Tensor
 
-from paceline.optim.rule import Hyper, Rule, State, rounded
+from paceline.optim.rule import Hyper, Rule, State, is_zero, plus, rounded
 
 
 def _init(parameter: Tensor, hyper: Hyper) -> State:
@@ -22,7 +22,8 @@ def _update(gradient: Tensor, state: State, parameter: Tensor, hyper: Hyper) -> 
         new["mean"] = torch.lerp(state["mean"], gradient, weight)
         variance = variance - new["mean"] * new["mean"]
     root = (variance + hyper["epsilon"]).sqrt()
-    new["velocity"] = torch.addcdiv(hyper["momentum"] * state["velocity"], hyper["lr"] * gradient, root)
+    step = hyper["lr"] * gradient / root
+    new["velocity"] = step if is_zero(hyper["momentum"]) else plus(step, hyper["momentum"], state["velocity"])
     return parameter - new["velocity"], new
 
 

@@ -1,5 +1,6 @@
 """What an optimizer is: how its state begins, and one update of one parameter."""
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,10 @@ from torch import Tensor, nn
 Hyper = Mapping[str, Any]
 """The knobs, `lr`, and `step` (1 for the first update).
 
-Numbers for one run. For a stack of K runs, tensors of the parameter's dtype with one entry a run, shaped to
-broadcast against the stacked parameter ([K, 1, 1] for matrices), and `stacked` true; `step` and the knobs
-that shape a rule (centered, nesterov, ns_steps) stay Python values.
+Numbers for one run. For a stack of K runs `stacked` is true, and `lr` and every knob in which the runs differ is a
+tensor of the parameter's dtype with one entry a run, shaped to broadcast against the stacked parameter ([K, 1, 1] for
+matrices); `step`, what the runs share, and the knobs that shape a rule (centered, nesterov, ns_steps) stay Python
+values.
 """
 
 State = dict[str, Tensor]
@@ -23,9 +25,33 @@ def rounded(value: Any, dtype: torch.dtype) -> Any:
 
     It shows where a decay is near one: in float32, 1 - 0.9999 is 1.00017e-4.
     """
-    if isinstance(value, Tensor):
-        return value
+    return value if isinstance(value, Tensor) else _rounded(value, dtype)
+
+
+@functools.lru_cache(maxsize=1024)
+def _rounded(value: float, dtype: torch.dtype) -> float:
     return torch.tensor(value, dtype=torch.promote_types(dtype, torch.float32)).item()
+
+
+def plus(a: Tensor, rate: Any, b: Tensor) -> Tensor:
+    """a + rate * b in one pass over memory, whether all runs share the rate or not."""
+    return torch.addcmul(a, rate, b) if isinstance(rate, Tensor) else torch.add(a, b, alpha=rate)
+
+
+def minus(a: Tensor, rate: Any, b: Tensor) -> Tensor:
+    """a - rate * b, likewise."""
+    return torch.addcmul(a, rate, b, value=-1) if isinstance(rate, Tensor) else torch.sub(a, b, alpha=rate)
+
+
+def decayed(parameter: Tensor, hyper: Hyper) -> Tensor:
+    """The parameter after decoupled weight decay."""
+    decay = hyper["weight_decay"]
+    return parameter if is_zero(decay) else parameter * (1 - hyper["lr"] * decay)
+
+
+def is_zero(knob: Any) -> bool:
+    """Whether a knob is zero for all runs, so that its term can be left out."""
+    return not isinstance(knob, Tensor) and knob == 0
 
 
 @dataclass(frozen=True)

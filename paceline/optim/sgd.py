@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from paceline.optim.rule import Hyper, Rule, State
+from paceline.optim.rule import Hyper, Rule, State, is_zero, minus, plus
 
 
 def _init(parameter: Tensor, hyper: Hyper) -> State:
@@ -13,11 +13,13 @@ def _init(parameter: Tensor, hyper: Hyper) -> State:
 def _update(gradient: Tensor, state: State, parameter: Tensor, hyper: Hyper) -> tuple[Tensor, State]:
     """The first gradient enters the velocity undampened, and without momentum there is no dampening."""
     momentum = hyper["momentum"]
-    dampening = hyper["dampening"] * (momentum != 0) * (hyper["step"] > 1)
-    gradient = gradient + hyper["weight_decay"] * parameter
-    velocity = momentum * state["velocity"] + (1 - dampening) * gradient
-    direction = gradient + momentum * velocity if hyper["nesterov"] else velocity
-    return parameter - hyper["lr"] * direction, {"velocity": velocity}
+    moving = momentum.ne(0).to(momentum.dtype) if isinstance(momentum, Tensor) else momentum != 0
+    dampening = hyper["dampening"] * moving * (hyper["step"] > 1)
+    if not is_zero(hyper["weight_decay"]):
+        gradient = plus(gradient, hyper["weight_decay"], parameter)
+    velocity = plus((1 - dampening) * gradient, momentum, state["velocity"])
+    direction = plus(gradient, momentum, velocity) if hyper["nesterov"] else velocity
+    return minus(parameter, hyper["lr"], direction), {"velocity": velocity}
 
 
 def _twin(parameters: list[nn.Parameter], hyper: Hyper) -> torch.optim.Optimizer:

@@ -24,6 +24,7 @@ from paceline.spec.signature import source_hash, source_of
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 Schedule = Callable[[int, int], float]
+DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
 
 
 def resolve(part: Part, folder: Path) -> Any:

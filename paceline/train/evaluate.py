@@ -28,6 +28,6 @@ def evaluate(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Loss, spl
         outputs = torch.cat(chunks)
         value = loss(outputs, split.targets)
         countable = not split.targets.is_floating_point() and bool(torch.isfinite(outputs).all())
-        accuracy = (outputs.argmax(-1) == split.targets).double().mean().item() if countable else None
+        accuracy = (outputs.argmax(-1) == split.targets).sum().item() / len(split) if countable else None
     model.train(was_training)
     return Score(value.item(), accuracy)

@@ -6,8 +6,8 @@ boundary: whoever drives it may take a snapshot there, or stop by closing it.
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,49 +24,10 @@ from paceline.train import build, checkpoint, device
 from paceline.train.clock import Clock
 from paceline.train.early import Stopper
 from paceline.train.evaluate import Score, evaluate
+from paceline.train.rows import Mark, Outcome, Pause, Row, due, ending, row
 from paceline.train.threads import suited_threads
 
 PAUSE_SECONDS = 0.25
-_DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the record. A value that is not finite is None, and `nonfinite` says so."""
-
-    step: int  # updates made; 0 is before the first
-    epoch: int  # of the last update
-    examples: int
-    seconds: float  # of training: the clock stops for evaluation and recording
-    wall_seconds: float
-    train_loss: float | None  # mean over the batches since the last row
-    train_accuracy: float | None
-    loss: float | None  # held out: on test
-    accuracy: float | None
-    validation_loss: float | None
-    validation_accuracy: float | None
-    lr: float
-    nonfinite: bool = False
-    extras: dict[str, float | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Pause:
-    """A step boundary at which the run may be left, or its state kept."""
-
-    step: int
-    total: int
-    snapshot: Callable[[], dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The last thing a run gives: how it ended."""
-
-    status: str  # done or diverged
-    reason: str
-    step: int
-    threads: int
 
 
 def train(
@@ -89,21 +50,22 @@ def train(
         torch.set_num_threads(resume["threads"])
         position.load(resume["position"])
         stopper.load(resume["stopper"])
-    clock = Clock(made.device, position.seconds, position.wall_seconds)
+    clock = Clock(made.device, **(resume["clock"] if resume else {}))
 
     def snapshot() -> dict[str, Any]:
-        position.seconds, position.wall_seconds = clock.seconds, clock.wall_seconds
         return {
             "model": model.state_dict(),
             "optimizer": optimizer.state_dict(),
             "position": position.__dict__,
+            "clock": clock.state(),
             "stopper": stopper.state(),
             "threads": torch.get_num_threads(),
         }
 
     def measure(lr: float) -> tuple[Row, dict[str, Score]]:
-        scores = {name: evaluate(model, optimizer, made.loss, split) for name, split in made.held_out.items()}
-        return _row(position, clock, scores, lr, classes, _extras(model)), scores
+        with clock.evaluating():
+            scores = {name: evaluate(model, optimizer, made.loss, split) for name, split in made.held_out.items()}
+        return row(position.mark(classes), clock, scores, lr, _extras(model)), scores
 
     if position.step == 0:
         yield measure(run.lr * made.factor(0, total))[0]
@@ -130,18 +92,18 @@ def train(
         position.advance(batch.epoch, len(y), loss.detach(), outputs.detach(), y if classes else None)
 
         last = position.step == total
-        due = last or _due(run, position.step, total, batch.ends_epoch)
+        wanted = last or due(run, position.step, total, batch.ends_epoch)
         finite = position.step % made.look_every != 0 or math.isfinite(loss.item())
-        if finite and not due and time.perf_counter() - paused < PAUSE_SECONDS:
+        if finite and not wanted and time.perf_counter() - paused < PAUSE_SECONDS:
             continue
         clock.stop()
-        if due or not finite:
-            row, scores = measure(lr)
-            yield row
+        if wanted or not finite:
+            now, scores = measure(lr)
+            yield now
             position.clear()
-            ending = _ending(row, last, total, stopper.verdict(scores))
-            if ending:
-                yield ending
+            over = ending(now, last, total, stopper.verdict(scores), clock)
+            if over:
+                yield over
                 return
         yield Pause(position.step, total, snapshot)
         paused = time.perf_counter()
@@ -167,7 +129,7 @@ class _SetUp:
 
 
 def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None) -> _SetUp:
-    target, dtype = device.resolve(run.device), _DTYPES[run.precision]
+    target, dtype = device.resolve(run.device), build.DTYPES[run.precision]
     device.prepare(target)
     model = build.model(run, dataset, folder).to(target, dtype)
     channels_last = not run.model.own and any(isinstance(layer, nn.Conv2d) for layer in model.modules())
@@ -206,13 +168,11 @@ class _Position:
     seen: int
     loss_sum: Tensor  # stay on the device: reading them each step would make it wait
     correct: Tensor
-    seconds: float
-    wall_seconds: float
 
     @classmethod
     def start(cls, target: torch.device) -> "_Position":
         zero = torch.zeros((), device=target)
-        return cls(0, 0, 0, 0, 0, zero, zero.long(), 0.0, 0.0)
+        return cls(0, 0, 0, 0, 0, zero, zero.long())
 
     def load(self, kept: dict[str, Any]) -> None:
         device = self.loss_sum.device
@@ -229,16 +189,13 @@ class _Position:
         if y is not None:
             self.correct = self.correct + (outputs.argmax(-1) == y).sum()
 
+    def mark(self, classes: bool) -> Mark:
+        correct = int(self.correct.item()) if classes else None
+        return Mark(self.step, self.epoch, self.examples, self.batches, self.seen, self.loss_sum.item(), correct)
+
     def clear(self) -> None:
         self.batches = self.seen = 0
         self.loss_sum, self.correct = torch.zeros_like(self.loss_sum), torch.zeros_like(self.correct)
-
-
-def _due(run: Run, step: int, total: int, ends_epoch: bool) -> bool:
-    """Whether to evaluate after this step. Unsaid: each epoch when counting epochs, else 20 times a run."""
-    if run.evaluate_every == "epoch" or (run.evaluate_every is None and run.epochs is not None):
-        return ends_epoch
-    return step % (run.evaluate_every or max(1, total // 20)) == 0
 
 
 def _clip(run: Run, parameters: list[nn.Parameter]) -> None:
@@ -250,39 +207,3 @@ def _clip(run: Run, parameters: list[nn.Parameter]) -> None:
 
 def _extras(model: nn.Module) -> dict[str, float]:
     return model.extras() if hasattr(model, "extras") else {}  # type: ignore[operator]
-
-
-def _row(
-    at: _Position, clock: Clock, scores: dict[str, Score], lr: float, classes: bool, extras: dict[str, float]
-) -> Row:
-    test, validation = scores["test"], scores.get("validation")
-    values = {
-        "train_loss": at.loss_sum.item() / at.batches if at.batches else None,
-        "train_accuracy": at.correct.item() / at.seen if at.batches and classes else None,
-        "loss": test.loss,
-        "accuracy": test.accuracy,
-        "validation_loss": validation.loss if validation else None,
-        "validation_accuracy": validation.accuracy if validation else None,
-        **extras,
-    }
-    finite = {name: value if value is None or math.isfinite(value) else None for name, value in values.items()}
-    return Row(
-        step=at.step,
-        epoch=at.epoch,
-        examples=at.examples,
-        seconds=clock.seconds,
-        wall_seconds=clock.wall_seconds,
-        lr=lr,
-        nonfinite=finite != values,
-        extras={name: finite.pop(name) for name in extras},
-        **finite,
-    )
-
-
-def _ending(row: Row, last: bool, total: int, stop: str | None) -> Outcome | None:
-    if row.nonfinite:
-        reason = f"a loss or parameter is not finite at step {row.step}"
-        return Outcome("diverged", reason, row.step, torch.get_num_threads())
-    if not stop and not last:
-        return None
-    return Outcome("done", stop or f"all {total} steps", row.step, torch.get_num_threads())

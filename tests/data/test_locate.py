@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from paceline import cache
 from paceline.data import locate
 from paceline.data.catalogue import Packaged
 from paceline.data.locate import Files
@@ -10,7 +11,7 @@ from paceline.errors import DataError
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path):
-    monkeypatch.setattr(locate.sys, "platform", "linux")
+    monkeypatch.setattr(cache.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.delenv("PACELINE_DATA", raising=False)
 
@@ -80,9 +81,9 @@ def test_the_cache_follows_the_custom_of_the_system(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert locate.cache_folder() == tmp_path / ".cache/paceline/data"
-    monkeypatch.setattr(locate.sys, "platform", "darwin")
+    monkeypatch.setattr(cache.sys, "platform", "darwin")
     assert locate.cache_folder() == tmp_path / "Library/Caches/paceline/data"
-    monkeypatch.setattr(locate.sys, "platform", "win32")
+    monkeypatch.setattr(cache.sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
     assert locate.cache_folder() == tmp_path / "local/paceline/data"
 

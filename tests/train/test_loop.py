@@ -18,7 +18,8 @@ from paceline.spec import Run
 from paceline.spec.parts import TABLE
 from paceline.train import checkpoint
 from paceline.train import loop as loop_module
-from paceline.train.loop import Outcome, Pause, Row, train
+from paceline.train.loop import train
+from paceline.train.rows import Outcome, Pause, Row
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "optim" / "tf1_optimizers.json").read_text())["cases"]
 FILES = Files.search()

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from paceline.spec.parts import TABLE
 from paceline.train import losses
 
 O = torch.tensor([[2.0, 0.0, -1.0], [0.5, 1.0, 0.0]])  # noqa: E741
@@ -104,3 +105,82 @@ def test_squares():
     by_hand = sum((o - y) ** 2 for o, y in cells(0.1))
     assert losses.mse(O, Y, label_smoothing=0.1).item() == pytest.approx(by_hand / 6)
     assert losses.sum_squares(O, Y, label_smoothing=0.1).item() == pytest.approx(by_hand)
+
+
+RUNS, EXAMPLES, CLASSES = 4, 7, 5
+KNOBS = {
+    "label_smoothing": (0.0, 0.1, 0.4, 1.0),
+    "pos_weight": (0.5, 1.0, 2.0, 0.1),
+    "alpha": (0.25, 0.5, 0.9, 0.0),
+    "gamma": (0.0, 2.0, 1.5, 1.0),
+    "epsilon": (1e-6, 1e-2, 0.3, 1.0),
+}
+OVER_RUNS = [
+    *((name, {}) for name in TABLE["loss"] if name not in ("sigmoid_focal_ce", "weighted_kappa")),
+    ("sigmoid_focal_ce", {"from_logits": True}),
+    ("sigmoid_focal_ce", {"from_logits": False}),
+    ("weighted_kappa", {"weightage": "quadratic"}),
+    ("weighted_kappa", {"weightage": "linear"}),
+]
+
+
+def _outputs(turned: bool) -> torch.Tensor:
+    """Of a stack: neighbours in memory are classes, or examples as dense layers leave them."""
+    draw = torch.Generator().manual_seed(0)
+    outputs = torch.rand(RUNS, EXAMPLES, CLASSES, generator=draw, dtype=torch.float64)
+    outputs = outputs.mT.contiguous().mT if turned else outputs
+    return outputs.requires_grad_()
+
+
+def _targets(shared: bool, values: bool) -> torch.Tensor:
+    draw = torch.Generator().manual_seed(1)
+    shape = (EXAMPLES,) if shared else (RUNS, EXAMPLES)
+    if values:
+        return torch.randn(*shape, CLASSES, generator=draw, dtype=torch.float64)
+    return torch.randint(0, CLASSES, shape, generator=draw)
+
+
+def _of_run(targets: torch.Tensor, run: int, shared: bool) -> torch.Tensor:
+    return targets if shared else targets[run]
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["classes together", "examples together"])
+@pytest.mark.parametrize("shared", [True, False], ids=["targets shared", "targets of its own"])
+@pytest.mark.parametrize("alike", [True, False], ids=["knobs shared", "knobs of its own"])
+@pytest.mark.parametrize(("name", "shape"), OVER_RUNS, ids=str)
+def test_a_loss_over_runs_is_the_loss_of_each(name, shape, alike, shared, turned):
+    loss, free = getattr(losses, name), TABLE["loss"][name].stacks
+    knobs = [{key: KNOBS[key][1 if alike else run] for key in free} | shape for run in range(RUNS)]
+    columns = {key: torch.tensor(KNOBS[key], dtype=torch.float64).view(-1, 1, 1) for key in free}
+    for values in (False, True) if name in ("mse", "sum_squares") else (False,):
+        outputs, targets = _outputs(turned), _targets(shared, values)
+        found = loss.over(outputs, targets, **(knobs[0] if alike else columns | shape))
+        each = torch.stack([loss(outputs[run], _of_run(targets, run, shared), **knobs[run]) for run in range(RUNS)])
+        torch.testing.assert_close(found, each, rtol=1e-12, atol=1e-14)
+        gradients = [torch.autograd.grad(total.sum(), outputs)[0] for total in (found, each)]
+        torch.testing.assert_close(*gradients, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize(("name", "shape"), OVER_RUNS, ids=str)
+def test_the_values_of_examples_make_up_the_loss(name, shape):
+    loss = getattr(losses, name)
+    assert (loss.values is None) == (name == "weighted_kappa")
+    assert loss.total == (name == "sum_squares")
+    if loss.values is None:
+        return
+    knobs = {key: KNOBS[key][1] for key in TABLE["loss"][name].stacks} | shape
+    outputs, targets = _outputs(turned=True), _targets(shared=True, values=False)
+    values = loss.values(outputs, targets, **knobs)
+    assert values.shape == (RUNS, EXAMPLES)
+    total = values.sum(-1) if loss.total else values.mean(-1)
+    torch.testing.assert_close(loss.over(outputs, targets, **knobs), total, rtol=1e-12, atol=0)
+    parts = torch.cat([loss.values(outputs[:, at], targets[at], **knobs) for at in (slice(0, 3), slice(3, None))], 1)
+    torch.testing.assert_close(parts, values, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 2)], ids=str)
+def test_squares_of_values_of_any_shape(shape):
+    outputs, values = torch.randn(6, *shape), torch.randn(6, *shape)
+    for given in (values, values.reshape(6, -1)):
+        assert losses.mse(outputs, given).item() == pytest.approx((outputs - values).square().mean().item())
+        assert losses.sum_squares(outputs, given).item() == pytest.approx((outputs - values).square().sum().item())

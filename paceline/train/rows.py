@@ -1,0 +1,107 @@
+"""What training yields: rows, pauses and outcomes, and when a row is due."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from paceline.spec import Run
+from paceline.train.clock import Clock
+from paceline.train.evaluate import Score
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the record. A value that is not finite is None, and `nonfinite` says so."""
+
+    step: int  # updates made; 0 is before the first
+    epoch: int  # of the last update
+    examples: int
+    seconds: float  # of training: the clock stops for evaluation and recording
+    wall_seconds: float
+    train_loss: float | None  # mean over the batches since the last row
+    train_accuracy: float | None
+    loss: float | None  # held out: on test
+    accuracy: float | None
+    validation_loss: float | None
+    validation_accuracy: float | None
+    lr: float
+    nonfinite: bool = False
+    extras: dict[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A step boundary at which the run may be left, or its state kept."""
+
+    step: int
+    total: int
+    snapshot: Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The last thing a run gives: how it ended."""
+
+    status: str  # done or diverged
+    reason: str
+    step: int
+    threads: int
+    evaluation_seconds: float  # of the wall seconds; in a stack, of the whole stack
+
+
+def due(run: Run, step: int, total: int, ends_epoch: bool) -> bool:
+    """Whether to evaluate after this step. Unsaid: each epoch when counting epochs, else 20 times a run."""
+    if run.evaluate_every == "epoch" or (run.evaluate_every is None and run.epochs is not None):
+        return ends_epoch
+    return step % (run.evaluate_every or max(1, total // 20)) == 0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far a run has come, and its batches since the last row, summed."""
+
+    step: int
+    epoch: int
+    examples: int
+    batches: int = 0
+    seen: int = 0
+    loss_sum: float = 0.0
+    correct: int | None = None  # None: nothing to count
+
+
+def row(at: Mark, clock: Clock, scores: dict[str, Score], lr: float, extras: dict[str, float]) -> Row:
+    test, validation = scores["test"], scores.get("validation")
+    values = {
+        "train_loss": at.loss_sum / at.batches if at.batches else None,
+        "train_accuracy": at.correct / at.seen if at.batches and at.correct is not None else None,
+        "loss": test.loss,
+        "accuracy": test.accuracy,
+        "validation_loss": validation.loss if validation else None,
+        "validation_accuracy": validation.accuracy if validation else None,
+        **extras,
+    }
+    finite = {name: value if value is None or math.isfinite(value) else None for name, value in values.items()}
+    return Row(
+        step=at.step,
+        epoch=at.epoch,
+        examples=at.examples,
+        seconds=clock.seconds,
+        wall_seconds=clock.wall_seconds,
+        lr=lr,
+        nonfinite=finite != values,
+        extras={name: finite.pop(name) for name in extras},
+        **finite,
+    )
+
+
+def ending(row: Row, last: bool, total: int, stop: str | None, clock: Clock) -> Outcome | None:
+    if row.nonfinite:
+        reason = f"a loss or parameter is not finite at step {row.step}"
+        return Outcome("diverged", reason, row.step, torch.get_num_threads(), clock.evaluation_seconds)
+    if not stop and not last:
+        return None
+    reason = stop or f"all {total} steps"
+    return Outcome("done", reason, row.step, torch.get_num_threads(), clock.evaluation_seconds)
