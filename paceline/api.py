@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from paceline.errors import RecordError, StudyError, nearest
+from paceline.execute.calibrate import calibrate
 from paceline.execute.session import execute, open_session, set_stale_aside, stale_runs
 from paceline.gallery import gallery
 from paceline.plan.expand import expand
@@ -85,16 +86,22 @@ def run(
     *,
     out: PathLike = "runs",
     jobs: int | None = None,
+    stack: bool | None = None,
     data: PathLike | None = None,
     retry_failed: bool = False,
     redo_stale: bool = False,
 ) -> Results:
-    """Trains what is missing of a study and gives all its results; PacelineError if it cannot."""
+    """Trains what is missing of a study and gives all its results; PacelineError if it cannot.
+
+    `jobs`: processes side by side; `stack`: whether like runs train as one program. Unsaid, what is fastest.
+    """
     study = study if isinstance(study, Study) else load(study)
-    session = open_session(study, Path(out), jobs=jobs)
+    session = open_session(study, Path(out), jobs=jobs, stack=stack)
     if redo_stale and session.stale:
         set_stale_aside(session)
-        session = open_session(study, Path(out), jobs=jobs)
+        session = open_session(study, Path(out), jobs=jobs, stack=stack)
+    if list(calibrate(session, session.missing(retry_failed))):
+        session = open_session(study, Path(out), jobs=jobs, stack=stack)
     for event in execute(session, data=Path(data) if data else None, retry_failed=retry_failed):
         if event.kind == "refused":
             raise RecordError(event.reason)
@@ -113,7 +120,7 @@ def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:
     runs = run_table(trials, packs, rows, stored.select)
     stale = len(stale_runs(stored, trials, states(packs))) if stored.folder.is_dir() else 0
     table = setting_table(stored, runs)
-    return Results(stored, runs, join_rows(trials, rows), table, folder.path, stale, _namesake(study, folder))
+    return Results(stored, runs, join_rows(trials, rows, packs), table, folder.path, stale, _namesake(study, folder))
 
 
 def _namesake(study: Study | PathLike, folder: StudyFolder) -> str:

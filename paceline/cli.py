@@ -37,7 +37,13 @@ Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where 
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the study.")]
 Seeds = Annotated[int | None, typer.Option("--seeds", metavar="N", help="Seeds for every setting.")]
 Scale = Annotated[str | None, typer.Option("--scale", metavar="NAME", help="A size that the study defines.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes side by side.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes side by side; unsaid, what is fastest.")
+]
+Stack = Annotated[
+    bool | None,
+    typer.Option("--stack/--no-stack", help="Whether like runs train as one program; unsaid, what is fastest."),
+]
 
 OUT = Path("runs")
 SHOWN = 30  # settings that `run` prints at its end
@@ -106,6 +112,7 @@ def plan(
     seeds: Seeds = None,
     scale: Scale = None,
     jobs: Jobs = None,
+    stack: Stack = None,
     out: Out = OUT,
 ) -> None:
     """Say what `run` would do: runs, packs, minutes, memory, disk. Nothing trains."""
@@ -113,7 +120,7 @@ def plan(
     from paceline.execute.session import open_session
     from paceline.report.planned import planned
 
-    session = open_session(load(study, sets=sets, seeds=seeds, scale=scale), out, jobs=jobs)
+    session = open_session(load(study, sets=sets, seeds=seeds, scale=scale), out, jobs=jobs, stack=stack)
     for line in planned(session):
         print(line)
 
@@ -125,6 +132,7 @@ def run(
     seeds: Seeds = None,
     scale: Scale = None,
     jobs: Jobs = None,
+    stack: Stack = None,
     out: Out = OUT,
     data: Data = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed runs again.")] = False,
@@ -133,18 +141,26 @@ def run(
     """Train what is missing of a study. The same command continues a study that was broken off."""
     from paceline.api import load, results
     from paceline.errors import RecordError
+    from paceline.execute.calibrate import calibrate
     from paceline.execute.session import execute, open_session, set_stale_aside
+    from paceline.report.methods import totals
     from paceline.report.page import write_page
     from paceline.report.planned import begin
     from paceline.report.results import compact
-    from paceline.report.terminal import show
+    from paceline.report.terminal import duration, show
 
     console = _console()
     loaded = load(study, sets=sets, seeds=seeds, scale=scale)
-    session = open_session(loaded, out, jobs=jobs)
+    session = open_session(loaded, out, jobs=jobs, stack=stack)
     if redo_stale and session.stale:
         set_stale_aside(session)
-        session = open_session(loaded, out, jobs=jobs)
+        session = open_session(loaded, out, jobs=jobs, stack=stack)
+    measured = False
+    for line in calibrate(session, session.missing(retry_failed)):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        measured = True
+    if measured:
+        session = open_session(loaded, out, jobs=jobs, stack=stack)
     lines, tally = begin(session, retry_failed)
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -158,7 +174,10 @@ def run(
         print(f"... and {table.height - SHOWN} more settings: paceline table {loaded.name} --out {out}")
     page = write_page(found.answer, found.folder / "report.html")
     print(f"\n{found.answer.text}\nReport: {page}")
-    _end(open_session(loaded, out, jobs=jobs))
+    _, evaluated, wall = totals(found.runs.unique("run"))
+    if evaluated:
+        print(f"Trained in {duration(wall)}; evaluation took {evaluated / wall:.0%} of it.")
+    _end(open_session(loaded, out, jobs=jobs, stack=stack))
 
 
 def _end(session: Any) -> None:

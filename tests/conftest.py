@@ -1,12 +1,29 @@
-"""What tests share: the real data sets where they are, and a study file made on the spot."""
+"""What tests share: a cache without measured speeds, the real data sets where they are, and a study file made on the
+spot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from paceline.cache import user_cache
 from paceline.data.dataset import Dataset
 from paceline.data.locate import Files
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_without_speeds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What was measured on this machine would decide what is stacked; data and scripts are those of the user."""
+    base = tmp_path_factory.mktemp("cache")
+    own = base / "paceline"
+    own.mkdir()
+    kept = user_cache()
+    for path in kept.iterdir() if kept.is_dir() else ():
+        if not path.name.startswith("speeds-"):
+            (own / path.name).symlink_to(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(base))
+        yield
 
 
 def _present(name: str) -> Files:

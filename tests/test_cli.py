@@ -79,8 +79,22 @@ def test_run_then_continue_then_grow(cli, study_file, tmp_path):
     assert "small: 4 of 6 done." in out
     assert "To train: 2 runs" in out
     assert {p: p.stat().st_mtime_ns for p in stamps} == stamps, "what was trained is left alone"
-    assert pl.read_ndjson(next(iter(stamps)))["step"].to_list()[:3] == [0, 3, 6]
+    assert pl.read_ndjson(next(iter(stamps)))["step"].unique().to_list() == [0, 3, 6]
     assert json.loads(Path("here/small/study.json").read_text())["study"]["repeat"] == 3
+
+
+def test_like_runs_are_stacked_unless_told_otherwise(cli, study_file):
+    file = study_file(SMALL)
+    stacked, row = "Stacked: 4 runs in 1 stack of 4.", "In a row: 4 runs. Not stacked, 4: as asked."
+    for verb in ("plan", "run"):
+        assert stacked in cli(verb, file, "--jobs", "1", "--out", "stacked")[1]
+        assert row in cli(verb, file, "--jobs", "1", "--no-stack", "--out", "row")[1]
+    assert [json.loads(p.read_text())["stacked"] for p in Path("stacked").rglob("pack.json")] == [True]
+    assert [json.loads(p.read_text())["stacked"] for p in Path("row").rglob("pack.json")] == [False]
+    tables = [json.loads(cli("table", "small", "--format", "json", "--out", out)[1]) for out in ("stacked", "row")]
+    for one, other in zip(*tables, strict=True):
+        assert one == pytest.approx(other, rel=1e-4)
+    assert "4 of 4 done" in cli("run", file, "--stack", "--out", "row")[1], "what is done is done"
 
 
 def test_set_and_scale_are_stored_and_read_back(cli, study_file):
@@ -183,7 +197,8 @@ def test_stale_runs_are_reported_and_redone_on_request(tmp_path, study_file):
         (["export", "quickstart", "--to", "csv", "--file", "x"], "no records of 'quickstart'"),
         (["run", "quickstart", "--data", "nowhere", "--out", "o"], "nowhere"),
         (["run", "quickstart", "--out", "/proc/nothing"], "cannot be written"),
-        (["run", "quickstart", "--set", "measure=time", "--jobs", "2"], "one run at a time"),
+        (["run", "quickstart", "--set", "measure=time", "--jobs", "2"], "one run at a time; leave --jobs out"),
+        (["run", "quickstart", "--set", "measure=time", "--stack"], "one run at a time; leave --stack out"),
         (["run", "quickstart", "--set", "device=cuda"], "no CUDA device"),
         (["data", "check", "mnits"], "Did you mean 'mnist'?"),
         (["data", "list", "--data", "nowhere"], "nowhere"),

@@ -19,20 +19,32 @@ HOUSE = Path(paceline.__file__).parent
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "errors": (),
+    "cache": (),
     "spec": ("errors",),
     "plan": ("spec", "errors", "data.catalogue"),
-    "data": ("spec", "errors"),
+    "data": ("spec", "errors", "cache"),
     "models": (),
     "optim": (),
     "train": ("spec", "data", "models", "optim", "errors"),
     "record": ("spec", "errors"),
-    "execute": ("spec", "plan", "record", "errors"),
+    "execute": ("spec", "plan", "record", "errors", "cache"),
     "analyse": (),
-    "report": ("spec", "plan", "record", "analyse", "execute.events", "execute.session", "data.progress", "errors"),
+    "report": (
+        "spec",
+        "plan",
+        "record",
+        "analyse",
+        "execute.events",
+        "execute.session",
+        "data.progress",
+        "errors",
+        "cache",
+    ),
     "gallery": (),
 }
 FRONT = ("__init__", "api", "cli")
-WORKER = ("data", "train")  # execute/worker.py alone, inside its functions
+WORKER = ("data", "train")  # of the files of execute that run in a worker, inside their functions
+IN_WORKER = tuple(f"execute.{name}" for name in ("worker", "single", "stacked", "provenance", "calibrate"))
 
 
 class Import(NamedTuple):
@@ -79,7 +91,7 @@ def _allowed(found: Import) -> bool:
         return room != "cli" or found.inside or target == "errors"
     if target.split(".")[0] == room:
         return True
-    if found.module == "execute.worker" and found.inside and target.split(".")[0] in WORKER:
+    if found.module in IN_WORKER and found.inside and target.split(".")[0] in WORKER:
         return True
     return any(target == door or target.startswith(f"{door}.") for door in ROOMS[room])
 

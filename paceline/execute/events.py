@@ -1,5 +1,6 @@
 """What a worker tells while it trains. Plain values, so that an event can cross a pipe as one line of JSON."""
 
+import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -7,11 +8,12 @@ from typing import Any
 @dataclass(frozen=True)
 class Event:
     """kind: began, progress, ended (a run), skipped (a pack that somebody else trains),
-    refused (the study), or stopped (by a signal)."""
+    refused (the study), or stopped (by a signal). `runs` are those of a stack, which go on together."""
 
     kind: str
     pack: str = ""
     run: str = ""
+    runs: tuple[str, ...] = ()
     step: int = 0
     total: int = 0
     status: str = ""
@@ -20,3 +22,8 @@ class Event:
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
+
+    @classmethod
+    def loads(cls, line: str) -> "Event":
+        said: dict[str, Any] = json.loads(line)
+        return cls(**{**said, "runs": tuple(said["runs"])})

@@ -9,7 +9,8 @@ from typing import Any
 from paceline.errors import PacelineError
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.worker import Stop, prepare, work
+from paceline.execute.single import Stop
+from paceline.execute.worker import prepare, work
 
 
 def inline(packs: list[str], job: Job) -> Iterator[Event]:

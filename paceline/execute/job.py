@@ -15,6 +15,7 @@ class Job:
     timing: str  # exclusive or shared
     wanted: frozenset[str]  # runs to train; a kept pack may hold others
     retry_failed: bool = False
+    memory_share: float = 0.25  # of the machine's or the GPU's, that one stack may take
 
     def dumps(self) -> str:
         plain = asdict(self)

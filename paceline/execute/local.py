@@ -4,7 +4,6 @@ A worker that dies (killed, out of memory) fails the run it was training, and an
 """
 
 import contextlib
-import json
 import os
 import queue
 import signal
@@ -19,9 +18,10 @@ from typing import IO, cast
 from paceline.execute.events import Event
 from paceline.execute.inline import stop_on_signal
 from paceline.execute.job import Job
-from paceline.execute.worker import Stop
+from paceline.execute.single import Stop
+from paceline.execute.stacked import give_up
 from paceline.record.claim import Claim
-from paceline.record.layout import StudyFolder
+from paceline.record.layout import StudyFolder, read_json
 from paceline.record.writer import PackWriter
 
 LINGER = 30.0  # seconds that a worker has to reach a step boundary once nobody listens any more
@@ -32,6 +32,7 @@ class _Worker:
     process: subprocess.Popen[str]
     pack: str = ""
     run: str = ""
+    ready: bool = False  # has started
     useful: bool = False  # has ended a run
 
     def give(self, pack: str) -> None:
@@ -124,10 +125,13 @@ def _follow(pool: _Pool) -> Iterator[Event]:
                 worker.process.send_signal(signal.SIGTERM)
         with contextlib.suppress(queue.Empty):
             worker, line = pool.said.get(timeout=0.5)
-            yield from _hear(pool, worker, Event(**json.loads(line))) if line else _bury(pool, worker)
+            yield from _hear(pool, worker, Event.loads(line)) if line else _bury(pool, worker)
 
 
 def _hear(pool: _Pool, worker: _Worker, event: Event) -> Iterator[Event]:
+    if event.kind == "ready":
+        worker.ready = True
+        return
     if event.kind == "began":
         worker.run = event.run
     elif event.kind == "ended":
@@ -149,7 +153,10 @@ def _bury(pool: _Pool, worker: _Worker) -> Iterator[Event]:
     worker.dismiss()
     pool.workers.remove(worker)
     if code and pack and not pool.stop():
-        if run:
+        folder = StudyFolder(pool.job.study).pack(pack)
+        if worker.ready and not run and read_json(folder.pack).get("stacked"):
+            give_up(folder, f"the worker process died ({how})")
+        elif run:
             pool.job = replace(pool.job, wanted=pool.job.wanted - {run})
             yield _fail(pool.job, pack, run, f"the worker process died ({how}); out of memory is the usual cause")
         elif not worker.useful:

@@ -1,21 +1,27 @@
 """One `run` of a study: what is done already, what is missing, and the packs that will train it."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+import psutil
+
 from paceline.errors import RecordError, StudyError
+from paceline.execute import speeds as kept_speeds
 from paceline.execute.events import Event
 from paceline.execute.job import Job
+from paceline.plan.choose import Choice, Group, Speeds, choose, groups
 from paceline.plan.cost import Cost, cost
 from paceline.plan.expand import Trial, expand
 from paceline.plan.packs import Pack, pack
+from paceline.plan.stacks import MEMORY_SHARE
 from paceline.record.claim import Claim, waited
 from paceline.record.layout import FORMAT, StudyFolder, make_folder, write_json
 from paceline.record.machine import usable_cores
 from paceline.record.reader import PackState, RunState, read_packs, states
-from paceline.spec import Study, plain
+from paceline.spec import Run, Study, plain
 from paceline.spec.run import PARTS
 from paceline.spec.signature import source_hash
 
@@ -28,12 +34,36 @@ class Session:
     packs: list[PackState]
     runs: dict[str, RunState]  # by id, those of this study that have been planned before
     stale: frozenset[str]  # finished, but by sources that have changed since
-    jobs: int
-    costs: dict[str, Cost | None] = field(repr=False)
+    jobs_said: tuple[int, ...]  # the numbers of processes to choose from
+    stack: bool | None  # whether to stack, if it was said
+    speeds: Speeds = field(repr=False)  # measured on this machine
 
     @cached_property
     def ids(self) -> set[str]:
         return {trial.id for trial in self.trials}
+
+    @cached_property
+    def groups(self) -> dict[Hashable, Group]:
+        """What is to be trained, by what may train as one program."""
+        missing = self.missing()
+        memory = psutil.virtual_memory().total / max(self.jobs_said)
+        return groups([trial for trial in self.trials if trial.id in missing], _cost, self.jobs_said, memory)
+
+    @cached_property
+    def choice(self) -> Choice:
+        return choose(self.groups, self.jobs_said, self.speeds, stack=self.stack)
+
+    @property
+    def jobs(self) -> int:
+        return self.choice.jobs
+
+    @cached_property
+    def costs(self) -> dict[str, Cost | None]:
+        jobs, known = self.jobs, dict[str, Cost]()
+        for group in self.groups.values():
+            if group.kind:
+                known.update(zip((trial.id for trial in group.trials), group.costs[jobs], strict=True))
+        return {trial.id: known.get(trial.id) or _cost(trial.run, jobs) for trial in self.trials}
 
     def standing(self) -> dict[str, int]:
         """How many runs of the study stand how."""
@@ -54,27 +84,42 @@ class Session:
         """Packs for what no pack holds yet."""
         held = {state.run for known in self.packs for state in known.runs}
         fresh = [trial for trial in self.trials if trial.id in missing and trial.id not in held]
-        return pack(fresh, self.costs, jobs=self.jobs, alone=self.study.measure == "time")
+        alone = self.study.measure == "time"
+        return pack(fresh, self.costs, jobs=self.jobs, alone=alone, stacks=self.choice.stacks)
 
     def kept_packs(self, missing: set[str]) -> list[str]:
         """Packs that an earlier `run` began; their members stay together."""
         return [known.folder.id for known in self.packs if any(state.run in missing for state in known.runs)]
 
 
-def open_session(study: Study, out: Path, *, jobs: int | None = None) -> Session:
+def open_session(study: Study, out: Path, *, jobs: int | None = None, stack: bool | None = None) -> Session:
+    """`jobs` and `stack`: as asked; unsaid, what is expected to be fastest."""
     if jobs is not None and jobs < 1:
         raise StudyError(f"{jobs} jobs; say a whole number from 1.", key="jobs")
     if study.measure == "time" and jobs and jobs > 1:
         raise StudyError("a study of time runs one run at a time; leave --jobs out.", key="measure", where=study.name)
+    if study.measure == "time" and stack:
+        raise StudyError("a study of time runs one run at a time; leave --stack out.", key="measure", where=study.name)
     folder = StudyFolder.of(out, study.name)
     trials = expand(study)
     packs = read_packs(folder)
     ids = {trial.id for trial in trials}
     runs = {run: state for run, state in states(packs).items() if run in ids}
-    count = jobs or 1
-    cores = max(1, usable_cores() // count)
-    costs = {trial.id: cost(trial.run, cores) for trial in trials}
-    return Session(study, folder, trials, packs, runs, stale_runs(study, trials, runs), count, costs)
+    timed = study.measure == "time"
+    jobs_said = (jobs,) if jobs else (1,) if timed or _accelerated(study) else tuple(sorted({1, usable_cores()}))
+    stale = stale_runs(study, trials, runs)
+    return Session(study, folder, trials, packs, runs, stale, jobs_said, False if timed else stack, kept_speeds.load())
+
+
+def _cost(run: Run, jobs: int) -> Cost | None:
+    return cost(run, max(1, usable_cores() // jobs))
+
+
+def _accelerated(study: Study) -> bool:
+    """Whether runs go to an accelerator, which several processes would only get in each other's way at.
+    Looked for without torch, which takes seconds to import."""
+    asked = study.base.get("device", "auto")
+    return asked != "cpu" and (sys.platform == "darwin" or any(Path("/dev").glob("nvidia[0-9]*")))
 
 
 def stale_runs(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> frozenset[str]:
@@ -120,6 +165,7 @@ def execute(session: Session, *, data: Path | None = None, retry_failed: bool = 
         timing="exclusive" if session.jobs == 1 else "shared",
         wanted=frozenset(missing),
         retry_failed=retry_failed,
+        memory_share=MEMORY_SHARE / session.jobs,
     )
     if session.jobs == 1:
         from paceline.execute.inline import inline
@@ -160,4 +206,5 @@ def write_pack(session: Session, new: Pack) -> None:
     folder = session.folder.pack(new.id)
     runs = [{"run": trial.id, "config": plain(trial.run)} for trial in new.trials]
     make_folder(folder.path)
-    write_json(folder.pack, {"format": FORMAT, "pack": new.id, "study": session.study.name, "runs": runs})
+    said = {"format": FORMAT, "pack": new.id, "study": session.study.name, "stacked": new.stacked, "runs": runs}
+    write_json(folder.pack, said)

@@ -1,4 +1,4 @@
-"""The one worker: trains a pack's runs and writes what the trainer yields. Every executor starts this.
+"""The one worker: trains a pack, its runs in a row or as a stack. Every executor starts this.
 
 python -m paceline.execute.worker     reads a job, then pack ids, from stdin; writes events to stdout
 """
@@ -8,27 +8,20 @@ import os
 import queue
 import signal
 import threading
-import time
-import traceback
-from collections.abc import Callable, Iterator
-from typing import IO, Any
+from collections.abc import Iterator
+from typing import IO
 
-from pydantic import ValidationError
-
-from paceline.errors import DataError, DeviceError, PacelineError, RecordError, StudyError
+from paceline.errors import PacelineError, RecordError
 from paceline.execute import neighbours
 from paceline.execute.events import Event
 from paceline.execute.job import Job
+from paceline.execute.provenance import missing
+from paceline.execute.single import Stop, train_one
+from paceline.execute.stacked import train_stacked
 from paceline.record import machine
 from paceline.record.claim import Claim
-from paceline.record.layout import FORMAT, PackFolder, StudyFolder, cannot_write, read_json, unreadable, write_json
-from paceline.record.writer import ENDED, PackWriter, read_statuses
-from paceline.spec import Run, run_id
-from paceline.spec.run import PARTS
-from paceline.spec.signature import source_hash
-
-CHECKPOINT_SECONDS = 30.0
-Stop = Callable[[], bool]
+from paceline.record.layout import PackFolder, StudyFolder, read_json
+from paceline.record.writer import PackWriter
 
 
 def work(pack: str, job: Job, stop: Stop) -> Iterator[Event]:
@@ -41,10 +34,12 @@ def work(pack: str, job: Job, stop: Stop) -> Iterator[Event]:
         folder.drop_leftovers()
         stop = _while_held(claim, folder, stop)
         with neighbours.present(), PackWriter(folder) as writer:
-            for run_name, run in _missing(folder, job):
+            if read_json(folder.pack).get("stacked"):
+                yield from train_stacked(folder, writer, job, stop)
+            for run_name, run in missing(folder, job):
                 if stop():
                     return
-                yield from _train(run_name, run, folder, writer, job, stop)
+                yield from train_one(run_name, run, folder, writer, job, stop)
 
 
 def _while_held(claim: Claim, folder: PackFolder, stop: Stop) -> Stop:
@@ -54,171 +49,6 @@ def _while_held(claim: Claim, folder: PackFolder, stop: Stop) -> Stop:
         return stop()
 
     return check
-
-
-def _missing(folder: PackFolder, job: Job) -> list[tuple[str, Run]]:
-    statuses = read_statuses(folder)
-    over = ENDED if job.retry_failed else (*ENDED, "failed")
-    return [
-        (name, run)
-        for name, run in _members(folder)
-        if name in job.wanted and statuses.get(name, {}).get("status") not in over
-    ]
-
-
-def _members(folder: PackFolder) -> Iterator[tuple[str, Run]]:
-    for entry in read_json(folder.pack)["runs"]:
-        try:
-            run = Run.model_validate(entry.get("config"))
-        except ValidationError as error:
-            raise unreadable(folder.pack, f"run {entry['run']}: {error.errors()[0]['msg']}") from None
-        if run_id(run) != entry["run"]:
-            raise unreadable(folder.pack, f"run {entry['run']} does not have the id of its settings")
-        yield entry["run"], run
-
-
-def _train(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
-    yield Event("began", folder.id, name)
-    try:
-        yield from _record(name, run, folder, writer, job, stop)
-    except (DataError, DeviceError, RecordError):
-        raise
-    except (Exception, SystemExit) as error:
-        reason = str(error) if isinstance(error, PacelineError) else f"{type(error).__name__}: {error}"
-        writer.status(name, "failed", reason=reason, traceback=traceback.format_exc(), timing=job.timing)
-        yield Event("ended", folder.id, name, status="failed", reason=reason)
-
-
-def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
-    from paceline.train.loop import Outcome, Row, train
-
-    dataset = _dataset(run, job)
-    origin = _origin(name, run, dataset.checksum, job)
-    _note_machine(folder, run, origin, job)
-    resume = _resume(folder, origin)
-    noted = {"timing": _timing(job, resume["timing"] if resume else job.timing), "sources": origin["sources"]}
-    writer.status(name, "running", **noted)
-    items = train(run, dataset, job.folder, resume, cores=job.threads)
-    saved, kept = time.monotonic(), resume is not None
-    row: dict[str, Any] | None = None
-    for item in items:
-        if isinstance(item, Row):
-            row = _row(item)
-            writer.row({"run": name, **row})
-        elif isinstance(item, Outcome):
-            noted["timing"] = _timing(job, noted["timing"])
-            writer.status(name, item.status, reason=item.reason, step=item.step, threads=item.threads, **noted)
-            if kept:
-                folder.checkpoint.unlink(missing_ok=True)
-            yield Event("ended", folder.id, name, item.step, status=item.status, reason=item.reason, row=row)
-        else:
-            stopping = stop()
-            if stopping or time.monotonic() - saved > CHECKPOINT_SECONDS:
-                writer.sync()
-                noted["timing"] = _timing(job, noted["timing"])
-                _save(folder, {**item.snapshot(), **origin, "timing": noted["timing"]})
-                saved, kept = time.monotonic(), True
-            if stopping:
-                items.close()  # type: ignore[attr-defined]
-                writer.status(name, "interrupted", step=item.step, **noted)
-                yield Event("ended", folder.id, name, item.step, item.total, "interrupted", "stopped", row)
-                return
-            yield Event("progress", folder.id, name, item.step, item.total, row=row)
-
-
-def _row(row: Any) -> dict[str, Any]:
-    values = {key: value for key, value in row.__dict__.items() if key != "extras"}
-    for key, value in row.extras.items():
-        if key in ("run", *values):
-            raise StudyError(f"extras() gives '{key}', which every row has already; name it otherwise.", key="model")
-        values[key] = value if value is None else float(value)
-    return values
-
-
-def _origin(name: str, run: Run, checksum: str, job: Job) -> dict[str, Any]:
-    """What a run's numbers come from: its settings, its data and the sources of own parts."""
-    parts = [getattr(run, kind) for kind in PARTS]
-    sources = {part.name: source_hash(part, job.folder) for part in parts if part.own}
-    return {"run": name, "data": checksum, "sources": sources}
-
-
-def _timing(job: Job, before: str) -> str:
-    """A run is timed `exclusive` only if all of it was, as far as looks now and then can tell."""
-    now = "shared" if job.timing == "exclusive" and neighbours.others() else job.timing
-    return now if before == "exclusive" else before
-
-
-def _save(folder: PackFolder, state: dict[str, Any]) -> None:
-    from safetensors import SafetensorError
-
-    from paceline.train import checkpoint
-
-    try:
-        checkpoint.save(folder.checkpoint, state)
-    except (OSError, SafetensorError) as error:
-        raise cannot_write(folder.checkpoint, error) from None
-
-
-def _resume(folder: PackFolder, origin: dict[str, Any]) -> dict[str, Any] | None:
-    """The state to go on from; None if there is none of this run, or its data or own parts have changed since."""
-    from paceline.train import checkpoint
-
-    if not folder.checkpoint.exists():
-        return None
-    try:
-        state = checkpoint.load(folder.checkpoint)
-        changed = [key for key, value in origin.items() if state[key] != value]
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise RecordError(
-            f"{folder.checkpoint}: not a checkpoint of a run. Delete it and run again; the run starts anew."
-        ) from None
-    if changed and "run" not in changed:
-        folder.checkpoint.unlink()
-    return None if changed else state
-
-
-_datasets: dict[Any, Any] = {}
-
-
-def _dataset(run: Run, job: Job) -> Any:
-    """The run's data, kept for the next run that asks for the same."""
-    from paceline.data.locate import Files
-    from paceline.train import build
-
-    key = (run.data, job.data, job.folder)
-    if key not in _datasets:
-        _datasets.clear()
-        _datasets[key] = build.data(run, Files.search(job.data), job.folder)
-    return _datasets[key]
-
-
-def _note_machine(folder: PackFolder, run: Run, origin: dict[str, Any], job: Job) -> None:
-    """Written at the pack's first run; where a resumed pack finds itself elsewhere, what was before is kept."""
-    from paceline.train import device
-
-    here = {
-        **machine.describe(job.folder),
-        "threads": job.threads,
-        "device": device.describe(device.resolve(run.device)),
-    }
-    before = read_json(folder.machine) if folder.machine.exists() else here
-    try:
-        now = {
-            "format": FORMAT,
-            **here,
-            "data": {**before.get("data", {}), str(run.data): origin["data"]},
-            "sources": {**before.get("sources", {}), **origin["sources"]},
-            "earlier": _earlier(before, here),
-        }
-    except TypeError as error:
-        raise unreadable(folder.machine, str(error)) from None
-    if now != before:
-        write_json(folder.machine, now)
-
-
-def _earlier(before: dict[str, Any], here: dict[str, Any]) -> list[dict[str, Any]]:
-    old = {key: before.get(key) for key in here}
-    return [*before.get("earlier", []), *([old] if old != here else [])]
 
 
 def prepare(job: Job) -> None:
@@ -239,6 +69,7 @@ def main() -> None:
     lines = _lines(0)
     job = Job.loads(next(lines))
     prepare(job)
+    _tell(events, Event("ready"))
     for pack in _packs(lines, stopping):
         try:
             for event in work(pack, job, stopping.is_set):

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,10 +15,14 @@ from paceline.spec.parts import ArgumentError
 from paceline.spec.run import MAX_EPOCHS_WALKED, Subset
 from paceline.spec.window import steps_in_epoch, stride
 
-CORE_FLOPS = 25e9  # useful operations a second that one core gives such small kernels
+CORE_FLOPS = 70e9  # operations a second that one core gives a training step
+EVALUATION_FLOPS = 20e9  # the same for an evaluation, which mostly waits for memory
+UPDATE_SECONDS = 2e-9  # of one core, to update one parameter in a stack
+STACK_SECONDS = 2e-5  # what a step in a stack costs each run before any arithmetic
+CONVOLUTION = 1.5  # how much slower a stack's convolutions are
 STEP_SECONDS = 3e-4  # what a step costs before any arithmetic
 START_SECONDS = 0.01  # building a run
-PROCESS_SECONDS = 4.0  # Python, torch and the data, before the first run
+PROCESS_SECONDS = 3.0  # Python, torch and the data, before the first run
 RUNTIME_BYTES = 400e6  # Python and torch themselves
 ROW_BYTES, PACK_BYTES = 330, 4000
 
@@ -39,6 +44,7 @@ class Shape:
     multiply_adds: int
     parameters: int
     activations: int
+    convolutional: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,10 @@ class Cost:
     rows: int
     seconds: float
     bytes: float
+    stack_seconds: float = math.inf  # in a stack of many
+    stack_bytes: float = math.inf  # what it adds to a stack
+    parameters: int = 0
+    width: int = 4  # bytes a number
 
 
 def check_size(run: Run) -> None:
@@ -71,7 +81,7 @@ def check_size(run: Run) -> None:
 
 def cost(run: Run, cores: int) -> Cost | None:
     """None where the data or the model is the user's own and its size unknown before it is built."""
-    return _cost(_Sizes(**{name: getattr(run, name) for name in _Sizes._fields[:-1]}, cores=cores))
+    return _cost(_Sizes._make((*_sizes_of(run), cores)))
 
 
 class _Sizes(NamedTuple):
@@ -89,6 +99,9 @@ class _Sizes(NamedTuple):
     cores: int
 
 
+_sizes_of = operator.attrgetter(*_Sizes._fields[:-1])
+
+
 @functools.lru_cache(maxsize=100_000)
 def _cost(run: _Sizes) -> Cost | None:
     facts, make = facts_of(run.data), _MODELS.get(run.model.name)
@@ -98,13 +111,25 @@ def _cost(run: _Sizes) -> Cost | None:
     pool = min(facts.train, run.subset.size) if run.subset else facts.train
     steps, examples, widest = _walk(run.batch, run.steps, run.epochs, pool, run.overlap)
     rows = 1 + _evaluations(run, steps, pool)
-    operations = 6.0 * shape.multiply_adds * examples + 2.0 * shape.multiply_adds * facts.held_out * rows
-    updates = 40.0 * shape.parameters * steps
-    seconds = START_SECONDS + STEP_SECONDS * steps + (operations + updates) / (CORE_FLOPS * run.cores)
     width = 8 if run.precision == "fp64" else 4
+    arithmetic = 6.0 * shape.multiply_adds * examples / (CORE_FLOPS * run.cores) * width / 4
+    updates = 40.0 * shape.parameters * steps / (CORE_FLOPS * run.cores)
+    evaluation = 2.0 * shape.multiply_adds * facts.held_out * rows / run.cores
+    seconds = START_SECONDS + STEP_SECONDS * steps + arithmetic + updates + evaluation / EVALUATION_FLOPS
+    slower = CONVOLUTION if shape.convolutional else 1.0
+    stacked = STACK_SECONDS * steps + arithmetic * slower + UPDATE_SECONDS * shape.parameters * steps / run.cores
+    stacked += evaluation * slower / CORE_FLOPS
     values = math.prod(facts.shape) * (facts.train + facts.held_out)
     kept = shape.activations * max(widest, 2_000_000 // max(1, math.prod(facts.shape)))
-    return Cost(steps, rows, seconds, RUNTIME_BYTES + width * (values * 2.0 + kept * 2.0 + shape.parameters * 5.0))
+    whole = RUNTIME_BYTES + width * (values * 2.0 + kept * 2.0 + shape.parameters * 5.0)
+    added = run_bytes(shape.parameters, shape.activations, widest, width)
+    return Cost(steps, rows, seconds, whole, stacked, added, shape.parameters, width)
+
+
+def run_bytes(parameters: int, activations: int, batch: int, width: int) -> float:
+    """What a run adds to a stack: its parameters, their gradients and four states, what a rule computes on the way,
+    and the activations of a batch with their gradients."""
+    return float(width) * (parameters * 10 + activations * batch * 2)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -176,6 +201,7 @@ def _lab_cnn(shape: tuple[int, ...], outputs: int, said: dict[str, Any]) -> Shap
         first * height * width + second * half + dense.multiply_adds,
         first + 32 + second + 64 + dense.parameters,
         2 * 32 * height * width + (32 + 2 * 64) * half + dense.activations,
+        convolutional=True,
     )
 
 

@@ -25,23 +25,34 @@ def estimate(
     *,
     jobs: int = 1,
     measured: Mapping[str, float] | None = None,
+    seconds: float | None = None,
 ) -> Estimate:
-    """`measured`: wall seconds of finished runs of this study; their ratio to the model corrects the rest."""
+    """`measured`: wall seconds of finished runs that trained in a row; their ratio to the model corrects the rest.
+    `seconds`: of all packs together, where they have been worked out already."""
     ids = [trial.id for pack in packs for trial in pack.trials]
     known = [cost for run in ids if (cost := costs.get(run))]
     factor, count = _correction(costs, measured or {})
     rows = sum(cost.rows for cost in known)
     start = PROCESS_SECONDS if known else 0.0
+    at_once = max(1, min(jobs, len(packs)))
+    if seconds is None:
+        seconds = sum(cost.seconds for cost in known) / at_once
     return Estimate(
         runs=len(ids),
         packs=len(packs),
         steps=sum(cost.steps for cost in known),
-        minutes=(start + sum(cost.seconds for cost in known) * factor / max(1, min(jobs, len(packs)))) / 60,
-        memory_gb=max((cost.bytes for cost in known), default=0.0) * min(jobs, max(1, len(packs))) / 2**30,
+        minutes=(start + seconds * factor) / 60,
+        memory_gb=max((_bytes(pack, costs) for pack in packs), default=0.0) * at_once / 2**30,
         disk_mb=(rows * ROW_BYTES + len(packs) * PACK_BYTES) / 2**20,
         unknown=len(ids) - len(known),
         measured=count,
     )
+
+
+def _bytes(pack: Pack, costs: Mapping[str, Cost | None]) -> float:
+    known = [cost for trial in pack.trials if (cost := costs.get(trial.id))]
+    most = max((cost.bytes for cost in known), default=0.0)
+    return most + sum(cost.stack_bytes for cost in known) if pack.stacked else most
 
 
 def _correction(costs: Mapping[str, Cost | None], measured: Mapping[str, float]) -> tuple[float, int]:

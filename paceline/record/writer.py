@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
@@ -36,10 +37,14 @@ class PackWriter:
         os.close(self._rows)
 
     def row(self, values: dict[str, Any]) -> None:
-        line = json.dumps(values, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        self.rows([values])
+
+    def rows(self, several: Iterable[dict[str, Any]]) -> None:
+        lines = (json.dumps(values, separators=(",", ":"), allow_nan=False) for values in several)
+        text = "".join(f"{line}\n" for line in lines).encode()
         try:
-            while line:
-                line = line[os.write(self._rows, line) :]
+            while text:
+                text = text[os.write(self._rows, text) :]
         except OSError as error:
             raise cannot_write(self._folder.rows, error) from None
 
@@ -52,10 +57,14 @@ class PackWriter:
 
     def status(self, run: str, status: str, **details: Any) -> None:
         """How a run stands now; details are kept beside it (reason, step, traceback)."""
-        assert status in STATUSES
-        if status != "running":
+        self.statuses({run: {"status": status, **details}})
+
+    def statuses(self, runs: dict[str, dict[str, Any]]) -> None:
+        """The same for several runs at once."""
+        assert all(details["status"] in STATUSES for details in runs.values())
+        if any(details["status"] != "running" for details in runs.values()):
             self.sync()
-        self._runs[run] = {"status": status, **details}
+        self._runs.update(runs)
         write_json(self._folder.status, {"format": FORMAT, "runs": self._runs})
 
     def _mend_last_line(self) -> None:

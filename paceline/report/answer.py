@@ -118,7 +118,10 @@ def _seconds(facts: Facts) -> str:
         return ""
     kinds = facts.runs["timing"].drop_nulls().unique().sort().to_list()
     how = listed(kinds) or "not timed"
-    return f"Seconds are not shown: only runs that had the machine to themselves may be timed, and these were {how}."
+    return (
+        "Seconds are not shown: only runs that had the machine to themselves may be timed, and these were "
+        f"{how}. `measure: time` in the study trains them one by one."
+    )
 
 
 def _unfinished(facts: Facts) -> str:

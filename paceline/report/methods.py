@@ -104,13 +104,23 @@ def _clock(runs: pl.DataFrame) -> str:
     single = runs.unique("run")
     timing = single["timing"].drop_nulls().value_counts(sort=True)
     kinds = listed(f"{count:,} {kind}" for kind, count in timing.iter_rows()) or "none"
-    trained, wall = float(single["seconds"].sum()), float(single["wall_seconds"].sum())
+    trained, evaluated, wall = totals(single)
     alone = timing.height == 1 and timing["timing"][0] == "exclusive"
-    kept = "" if alone else " Seconds of runs that shared the machine are not compared."
+    kept = "" if alone else " Seconds of runs that shared the machine, or trained as one program, are not compared."
+    share = f"; evaluation took {evaluated / wall:.0%} of it" if evaluated and wall else ""
     return (
         "The clock runs while the model trains, loading of batches included, and stops for evaluation and recording. "
-        f"Timing of the runs: {kinds}.{kept} Total: {_time(trained)} of training, {_time(wall)} with evaluation."
+        f"Timing of the runs: {kinds}.{kept} Total: {_time(trained)} of training, {_time(wall)} with evaluation{share}."
     )
+
+
+def totals(runs: pl.DataFrame) -> list[float]:
+    """Seconds of training, of evaluation, and of all; the runs of a stack share theirs."""
+    names = ["seconds", "evaluation_seconds", "wall_seconds"]
+    stacked = (pl.col("timing") == "stacked").fill_null(False)
+    single = runs.filter(~stacked).select(pl.col(names).sum())
+    packs = runs.filter(stacked).group_by("pack").agg(pl.col(names).max()).select(pl.col(names).sum())
+    return [float(single[name][0] or 0) + float(packs[name][0] or 0) for name in names]
 
 
 def _time(seconds: float) -> str:

@@ -4,6 +4,7 @@ import polars as pl
 
 from paceline.errors import RecordError
 from paceline.execute.session import Session
+from paceline.plan.choose import way
 from paceline.plan.estimate import Estimate, estimate
 from paceline.plan.expand import expand
 from paceline.plan.packs import Pack
@@ -37,8 +38,12 @@ def _cost(session: Session, missing: set[str]) -> list[str]:
     held = {state.run for known in session.packs for state in known.runs}
     begun = [trial for trial in session.trials if trial.id in missing and trial.id in held]
     packs = [*fresh, *([Pack(tuple(begun))] if begun else [])]
-    expected = estimate(packs, session.costs, jobs=session.jobs, measured=_measured(session))
+    stacks = any(pack.stacked for pack in fresh)
+    measured = {} if stacks or _by_speeds(session) else _measured(session)
+    seconds = session.choice.seconds if missing == session.missing() else None
+    expected = estimate(packs, session.costs, jobs=session.jobs, measured=measured, seconds=seconds)
     lines = [f"To train: {expected.runs} runs in {len(fresh) + len(kept)} packs{_steps(expected)}."]
+    lines += _ways(session, fresh)
     if expected.runs > expected.unknown:
         lines.append(
             f"Estimate: {_minutes(expected)}, {expected.memory_gb:.1f} GB of memory, "
@@ -47,6 +52,33 @@ def _cost(session: Session, missing: set[str]) -> list[str]:
     if expected.unknown:
         lines.append(f"{expected.unknown} runs use parts of your own: their size is known only when they are built.")
     return [*lines, *_stale(session)]
+
+
+def _ways(session: Session, fresh: list[Pack]) -> list[str]:
+    """Which runs train as one program, which do not, and why."""
+    stacks = [len(pack.trials) for pack in fresh if pack.stacked]
+    alone = {trial.id for pack in fresh if not pack.stacked for trial in pack.trials}
+    side = f", {session.jobs} processes side by side" if session.jobs > 1 else ""
+    lines = []
+    if stacks:
+        sizes = f"{min(stacks)} to {max(stacks)}" if min(stacks) < max(stacks) else f"{stacks[0]}"
+        shared = f"{len(stacks)} stacks" if len(stacks) > 1 else "1 stack"
+        tried = " if that proves the same and faster" if _unknown(session) else ""
+        lines.append(f"Stacked: {sum(stacks)} runs in {shared} of {sizes}{tried}{side}.")
+    if alone and session.study.measure == "time":
+        lines.append(f"In a row: {len(alone)} runs, because the study measures time.")
+    elif alone:
+        reasons: dict[str, int] = {}
+        for key, group in session.groups.items():
+            why = session.choice.why.get(key, "no other is left to stack it with")
+            reasons[why] = reasons.get(why, 0) + sum(trial.id in alone for trial in group.trials)
+        said = "; ".join(f"{count}: {why}" for why, count in reasons.items() if count)
+        lines.append(f"In a row: {len(alone)} runs{side}. Not stacked, {said}.")
+    return lines
+
+
+def _unknown(session: Session) -> bool:
+    return any(group.kind is None for group in session.groups.values())
 
 
 def _stale(session: Session) -> list[str]:
@@ -77,16 +109,22 @@ def _minutes(expected: Estimate) -> str:
 
 def _basis(session: Session, expected: Estimate) -> str:
     jobs = f" with {session.jobs} jobs" if session.jobs > 1 else ""
-    return (
-        f"{jobs} (from {expected.measured} finished runs)"
-        if expected.measured
-        else f"{jobs} (a rough guess: within a factor of 3)"
-    )
+    if expected.measured:
+        return f"{jobs} (from {expected.measured} finished runs)"
+    if _by_speeds(session):
+        return f"{jobs} (from speeds measured on this machine)"
+    return f"{jobs} (a rough guess: within a factor of 3)"
+
+
+def _by_speeds(session: Session) -> bool:
+    """Whether all that is to be trained has been measured on this machine, in the way it is trained."""
+    ways = [(group.kind or "", way(session.choice.stacks[k] > 0, session.jobs)) for k, group in session.groups.items()]
+    return bool(ways) and all(name in session.speeds.get(kind, {}) for kind, name in ways)
 
 
 def _measured(session: Session) -> dict[str, float]:
     """Wall seconds of finished runs."""
-    ended = {run for run, state in session.runs.items() if state.ended}
+    ended = {r for r, state in session.runs.items() if state.ended and state.details.get("timing") != "stacked"}
     packs = [pack for pack in session.packs if any(state.run in ended for state in pack.runs)]
     if not packs:
         return {}

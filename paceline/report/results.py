@@ -38,12 +38,14 @@ def _beside(frame: pl.DataFrame, measured: Iterable[str]) -> pl.DataFrame:
     return frame.rename({name: f"axis.{name}" for name in frame.columns[1:] if name in measured})
 
 
-def join_rows(trials: list[Trial], rows: pl.DataFrame) -> pl.DataFrame:
-    """Every recorded row of the study with case, axes and seed: what `export` writes.
+def join_rows(trials: list[Trial], rows: pl.DataFrame, packs: Iterable[PackState] = ()) -> pl.DataFrame:
+    """Every recorded row of the study with case, axes, seed and timing: what `export` writes.
 
     An axis that a row has too (lr, which the schedule changes from row to row) is the column `axis.lr`.
     """
-    joined = _beside(_frame(trials), SCHEMA).join(rows, on="run", how="inner", maintain_order="left")
+    timing = {run: state.details.get("timing") for run, state in states(packs).items()}
+    frame = _frame(trials).with_columns(pl.Series("timing", [timing.get(t.id) for t in trials], pl.String))
+    joined = _beside(frame, SCHEMA).join(rows, on="run", how="inner", maintain_order="left")
     return joined.drop(
         [
             name
@@ -63,6 +65,10 @@ def run_table(
         pl.Series("status", [s.status if s else "queued" for s in standing], pl.String),
         pl.Series("timing", [s.details.get("timing") if s else None for s in standing], pl.String),
         pl.Series("reason", [s.details.get("reason") if s else None for s in standing], pl.String),
+        pl.Series("pack", [s.pack.id if s else None for s in standing], pl.String),
+        pl.Series(
+            "evaluation_seconds", [s.details.get("evaluation_seconds") if s else None for s in standing], pl.Float64
+        ),
     )
     order = ["accuracy", "step"] if select == "best_epoch" and rows["accuracy"].is_not_null().any() else ["step"]
     last = rows.sort(order, nulls_last=False).group_by("run").agg(pl.col(name).last() for name in _LAST)

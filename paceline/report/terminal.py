@@ -21,19 +21,18 @@ class Tally:
         self.total, self.done = total, done
         self.ended: dict[str, int] = {}
         self.running: dict[str, tuple[int, int]] = {}
+        self.stack_of: dict[str, str] = {}  # the pack of a run that trains in a stack
         self.best: tuple[float, str] | None = None
         self._labels, self._steps = labels, steps
         self._began = time.monotonic()
         self._steps_before = sum(steps.values())
 
     def take(self, event: Event) -> None:
-        if event.kind == "began":
-            self.running[event.run] = (0, 0)
-        elif event.kind == "progress":
-            self.running[event.run] = (event.step, event.total)
-            if event.run not in self._steps:
-                self._steps_before += event.total
-            self._steps[event.run] = event.total
+        if event.kind in ("began", "progress"):
+            if event.kind == "began":
+                self._forget_stack(event.pack)
+            for run in event.runs or (event.run,):
+                self._went_on(run, event)
         elif event.kind == "ended":
             self.running.pop(event.run, None)
             self.ended[event.status] = self.ended.get(event.status, 0) + 1
@@ -41,6 +40,20 @@ class Tally:
             self._steps.pop(event.run, None)
             if event.status == "done":
                 self._consider(event)
+
+    def _forget_stack(self, pack: str) -> None:
+        """One that was given up: its runs are trained one by one from now on."""
+        for run in [run for run in self.running if self.stack_of[run] == pack]:
+            del self.running[run]
+
+    def _went_on(self, run: str, event: Event) -> None:
+        total = self._steps.get(run, event.total) if event.runs else event.total
+        self.running[run] = (event.step, total)
+        self.stack_of[run] = event.pack if event.runs else ""
+        if event.kind == "progress":
+            if run not in self._steps:
+                self._steps_before += total
+            self._steps[run] = total
 
     def _consider(self, event: Event) -> None:
         row = event.row or {}
@@ -111,10 +124,20 @@ def _live(events: Iterable[Event], tally: Tally, console: Console) -> Event | No
 
 def _panel(bar: Progress, tally: Tally) -> RenderableType:
     lines: list[Any] = [bar]
-    for run, (step, total) in list(tally.running.items())[:8]:
-        lines.append(Text(f"  {tally.label(run)}: step {step} of {total}" if total else f"  {tally.label(run)}", "dim"))
+    for name, (step, total) in _at_work(tally)[:8]:
+        lines.append(Text(f"  {name}: step {step} of {total}" if total else f"  {name}", "dim"))
     lines.append(Text(tally.words()))
     return Group(*lines)
+
+
+def _at_work(tally: Tally) -> list[tuple[str, tuple[int, int]]]:
+    """A line a run, or a stack, which is as far as its runs and ends with the longest."""
+    single = [(tally.label(run), at) for run, at in tally.running.items() if not tally.stack_of[run]]
+    stacks: dict[str, list[tuple[int, int]]] = {}
+    for run, at in tally.running.items():
+        if tally.stack_of[run]:
+            stacks.setdefault(tally.stack_of[run], []).append(at)
+    return [*((f"a stack of {len(all_)} runs", max(all_)) for all_ in stacks.values()), *single]
 
 
 def duration(seconds: float) -> str:

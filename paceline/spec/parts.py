@@ -81,6 +81,7 @@ class Entry:
     args: dict[str, Arg] = field(default_factory=dict)
     task: str = ""  # losses and data: classes or values
     about: str = ""
+    stacks: tuple[str, ...] = ()  # models and losses: arguments in which the runs of one stack may differ
 
 
 def number(default: Any = REQUIRED, low: float | None = None, high: float | None = None, above: bool = False) -> Arg:
@@ -113,6 +114,7 @@ _smoothing = number(0.0, low=0, high=1)
 _beta = {"beta1": share(0.9), "beta2": share(0.999), "epsilon": _epsilon}
 _share = number(0.0, low=0, high=1)
 _validation = integer(5000, low=0, high=50_000)
+_SMOOTHING = ("label_smoothing",)
 
 TABLE: dict[str, dict[str, Entry]] = {
     "data": {
@@ -151,9 +153,14 @@ TABLE: dict[str, dict[str, Entry]] = {
         ),
     },
     "model": {
-        "line": Entry("paceline.models.line:Line", {"W": number(0.3), "b": number(-0.3)}, about="y = W x + b"),
+        "line": Entry(
+            "paceline.models.line:Line", {"W": number(0.3), "b": number(-0.3)}, about="y = W x + b", stacks=("W", "b")
+        ),
         "softmax": Entry(
-            "paceline.models.softmax:Softmax", {"init": word("zeros", "normal", "torch")}, about="one layer"
+            "paceline.models.softmax:Softmax",
+            {"init": word("zeros", "normal", "torch")},
+            about="one layer",
+            stacks=("init",),
         ),
         "mlp": Entry(
             "paceline.models.mlp:MLP",
@@ -164,24 +171,34 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "init": word("kaiming", "torch", "truncated_normal"),
             },
             about="fully connected",
+            stacks=("dropout", "init"),
         ),
         "lab_cnn": Entry(
             "paceline.models.lab_cnn:LabCNN",
             {"dropout": number(0.5, low=0, high=1), "init": word("truncated_normal", "kaiming", "torch")},
             about="5x5x32, pool, 5x5x64, pool, 1024",
+            stacks=("dropout", "init"),
         ),
     },
     "loss": {
-        "softmax_ce": Entry("paceline.train.losses:softmax_ce", {"label_smoothing": _smoothing}, task="classes"),
+        "softmax_ce": Entry(
+            "paceline.train.losses:softmax_ce", {"label_smoothing": _smoothing}, task="classes", stacks=_SMOOTHING
+        ),
         "sparse_softmax_ce": Entry(
-            "paceline.train.losses:sparse_softmax_ce", {"label_smoothing": _smoothing}, task="classes"
+            "paceline.train.losses:sparse_softmax_ce",
+            {"label_smoothing": _smoothing},
+            task="classes",
+            stacks=_SMOOTHING,
         ),
         "weighted_ce": Entry(
             "paceline.train.losses:weighted_ce",
             {"pos_weight": number(1.0, low=0, above=True), "label_smoothing": _smoothing},
             task="classes",
+            stacks=("pos_weight", *_SMOOTHING),
         ),
-        "sigmoid_ce": Entry("paceline.train.losses:sigmoid_ce", {"label_smoothing": _smoothing}, task="classes"),
+        "sigmoid_ce": Entry(
+            "paceline.train.losses:sigmoid_ce", {"label_smoothing": _smoothing}, task="classes", stacks=_SMOOTHING
+        ),
         "sigmoid_focal_ce": Entry(
             "paceline.train.losses:sigmoid_focal_ce",
             {
@@ -191,6 +208,7 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "label_smoothing": _smoothing,
             },
             task="classes",
+            stacks=("alpha", "gamma", *_SMOOTHING),
         ),
         "weighted_kappa": Entry(
             "paceline.train.losses:weighted_kappa",
@@ -200,9 +218,10 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "label_smoothing": _smoothing,
             },
             task="classes",
+            stacks=("epsilon", *_SMOOTHING),
         ),
-        "mse": Entry("paceline.train.losses:mse", {"label_smoothing": _smoothing}),
-        "sum_squares": Entry("paceline.train.losses:sum_squares", {"label_smoothing": _smoothing}),
+        "mse": Entry("paceline.train.losses:mse", {"label_smoothing": _smoothing}, stacks=_SMOOTHING),
+        "sum_squares": Entry("paceline.train.losses:sum_squares", {"label_smoothing": _smoothing}, stacks=_SMOOTHING),
     },
     "optimizer": {
         "gd": Entry("paceline.optim.gd:gd"),

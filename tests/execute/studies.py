@@ -2,14 +2,18 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from paceline import api
 from paceline.execute.job import Job
-from paceline.record.layout import StudyFolder
+from paceline.execute.session import _settle_packs, open_session
+from paceline.record.layout import StudyFolder, make_folder
 from paceline.record.reader import read_packs, read_rows, states
+from paceline.record.writer import read_statuses
 
 SMALL = {"name": "synthetic", "examples": 60, "validation": 20, "test": 20, "shape": [4], "classes": 3}
 BASE: dict[str, Any] = {"data": SMALL, "model": "softmax", "optimizer": "gd", "lr": 0.1, "batch": 20}
@@ -47,3 +51,25 @@ def job(record: Path, folder: Path, **changes: Any) -> Job:
     wanted = frozenset(state.run for pack in read_packs(StudyFolder(record)) for state in pack.runs)
     said = {"data": None, "threads": 1, "timing": "exclusive", "wanted": wanted, **changes}
     return Job(study=record, folder=folder, **said)
+
+
+def prepare(folder: Path, base: dict[str, Any], *, stack: bool = False, **said: Any) -> tuple[str, Path]:
+    """A study's one pack, written and not begun: its id and the study's record."""
+    session = open_session(api.load(write(folder, base, **said)), folder / "runs", jobs=1, stack=stack)
+    make_folder(session.folder.path)
+    (pack,) = _settle_packs(session, session.missing())
+    return pack, session.folder.path
+
+
+def never() -> bool:
+    return False
+
+
+def after(pauses: int) -> Callable[[], bool]:
+    """Asks to stop when asked for the n-th time."""
+    asked = iter(range(pauses))
+    return lambda: next(asked, None) is None
+
+
+def statuses(record: Path, pack: str) -> dict[str, dict[str, Any]]:
+    return read_statuses(StudyFolder(record).pack(pack))

@@ -14,6 +14,7 @@ from paceline.train import checkpoint
 from .studies import BASE, SHORT, files, lines, rows, standing, write
 from .zygote import Child, Zygote
 
+either_way = pytest.mark.parametrize("way", ["--no-stack", "--stack"])
 ROWS = {**BASE, "steps": 400, "evaluate_every": 1}
 
 
@@ -37,17 +38,21 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
     subprocess.run(["umount", place], check=True)
 
 
-def test_a_disk_that_fills_up(tmp_path: Path, paceline: Zygote, small_disk: tuple[Path, Callable[[], None]]) -> None:
+@either_way
+def test_a_disk_that_fills_up(
+    way: str, tmp_path: Path, paceline: Zygote, small_disk: tuple[Path, Callable[[], None]]
+) -> None:
     disk, enlarge = small_disk
     file = write(tmp_path, ROWS, repeat=2)
-    refused(paceline("run", file, "--out", disk), "No space left on device", "what is recorded so far is kept")
+    command = ("run", file, "--out", disk, way)
+    refused(paceline(*command), "No space left on device", "what is recorded so far is kept")
     kept = rows(disk / "s")
     assert kept.height > 50
-    refused(paceline("run", file, "--out", disk), "cannot be written")
+    refused(paceline(*command), "cannot be written")
     assert rows(disk / "s").height >= kept.height - 1
     enlarge()
-    assert paceline("run", file, "--out", disk).wait() == 0
-    api.run(file, out=tmp_path / "whole")
+    assert paceline(*command).wait() == 0
+    api.run(file, out=tmp_path / "whole", stack=way == "--stack")
     assert rows(disk / "s").equals(rows(tmp_path / "whole" / "s"))
     assert files(disk / "s") == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
 
@@ -62,14 +67,15 @@ def test_a_file_that_may_not_grow(tmp_path: Path, paceline: Zygote) -> None:
     assert rows(record).equals(rows(tmp_path / "whole" / "s"))
 
 
-def test_a_checkpoint_that_finds_no_room(tmp_path: Path, paceline: Zygote) -> None:
+@either_way
+def test_a_checkpoint_that_finds_no_room(way: str, tmp_path: Path, paceline: Zygote) -> None:
     base = {**SHORT, "model": {"name": "mlp", "widths": [100, 100]}}
-    file, record = write(tmp_path, base), tmp_path / "runs" / "s"
-    child = paceline("run", file, "--out", tmp_path / "runs", file_size=20_000, checkpoint_seconds=0)
+    file, record = write(tmp_path, base, repeat=2), tmp_path / "runs" / "s"
+    child = paceline("run", file, "--out", tmp_path / "runs", way, file_size=20_000, checkpoint_seconds=0)
     refused(child, "checkpoint: cannot be written", "File too large")
-    assert standing(record) == {"interrupted": 1}
+    assert standing(record) == ({"interrupted": 2} if way == "--stack" else {"interrupted": 1, "queued": 1})
     assert paceline("run", file, "--out", tmp_path / "runs").wait() == 0
-    assert standing(record) == {"done": 1}
+    assert standing(record) == {"done": 2}
     assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
 
 
@@ -86,7 +92,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, paceline: Zygote, jobs:
 def record(tmp_path: Path, paceline: Zygote) -> Path:
     """A study of two runs, one done and one interrupted with a checkpoint."""
     file = write(tmp_path, SHORT, repeat=2)
-    assert paceline("run", file, "--out", tmp_path / "runs", checkpoint_seconds=0).wait() == 0
+    assert paceline("run", file, "--out", tmp_path / "runs", "--no-stack", checkpoint_seconds=0).wait() == 0
     place = tmp_path / "runs" / "s"
     (status,) = place.glob("*/status.json")
     stands = json.loads(status.read_text())

@@ -44,7 +44,7 @@ def test_what_cannot_be_recorded_is_refused_and_nothing_more_is_tried(tmp_path: 
 
 
 def test_ctrl_c_between_two_events_stops_at_the_next_boundary(tmp_path: Path) -> None:
-    session = open_session(api.load(write(tmp_path, ENDLESS, repeat=2)), tmp_path / "runs")
+    session = open_session(api.load(write(tmp_path, ENDLESS, repeat=2)), tmp_path / "runs", jobs=1, stack=False)
     told = []
     for event in execute(session):
         told.append(event)

@@ -1,5 +1,6 @@
 """Workers as real processes: side by side, killed, orphaned, interrupted."""
 
+import json
 import os
 import signal
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from polars.testing import assert_frame_equal
 
 from paceline import api
 from paceline.execute import local as pool
@@ -45,7 +47,7 @@ def test_many_short_runs_side_by_side_give_the_rows_of_one_after_the_other(
     monkeypatch.setattr("paceline.execute.session.usable_cores", lambda: 3)
     (tmp_path / "own_of_test_local.py").write_text(OWN)
     file = write(tmp_path, {**SHORT, "model": "own_of_test_local:Own"}, repeat=40)
-    told = list(execute(open_session(api.load(file), tmp_path / "runs", jobs=2)))
+    told = list(execute(open_session(api.load(file), tmp_path / "runs", jobs=2, stack=False)))
     assert [event.kind for event in told].count("ended") == 40
     found = api.results("s", out=tmp_path / "runs")
     assert set(found.runs["timing"]) == {"shared"}
@@ -54,7 +56,7 @@ def test_many_short_runs_side_by_side_give_the_rows_of_one_after_the_other(
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr("paceline.execute.session.usable_cores", lambda: 1)
-    api.run(file, out=tmp_path / "whole")
+    api.run(file, out=tmp_path / "whole", stack=False)
     assert rows(tmp_path / "runs" / "s").equals(rows(tmp_path / "whole" / "s"))
 
 
@@ -72,7 +74,7 @@ def test_a_worker_that_dies_fails_its_run_and_the_rest_of_its_pack_is_trained(
     own = {"name": "lethal:loss"}
     cases = {"first": {"loss": own}, "second": {"loss": {**own, "deadly": True}}, "third": {"loss": own, "lr": 0.2}}
     file = write(tmp_path, SHORT, cases=cases)
-    found = api.run(file, out=tmp_path / "runs", jobs=2)
+    found = api.run(file, out=tmp_path / "runs", jobs=2, stack=False)
     assert dict(found.runs.select("case", "status").rows()) == {"first": "done", "second": "failed", "third": "done"}
     reason = found.runs.filter(found.runs["case"] == "second")["reason"].item()
     assert "the worker process died (signal SIGKILL)" in reason
@@ -85,15 +87,59 @@ def test_a_worker_that_dies_fails_its_run_and_the_rest_of_its_pack_is_trained(
     assert files(tmp_path / "runs" / "s") == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
 
 
+def test_the_stack_of_a_worker_that_dies_is_trained_in_a_row(tmp_path: Path) -> None:
+    file = write(tmp_path, {**BASE, "steps": 3000, "evaluate_every": 100}, repeat=4)
+    record, killed = tmp_path / "runs" / "s", ""
+    for event in execute(open_session(api.load(file), tmp_path / "runs", jobs=2, stack=True)):
+        assert event.kind != "refused"
+        if event.kind == "progress" and not killed:
+            killed = event.pack
+            holder = next(p for p in workers() if _holds(p, record / event.pack))
+            holder.kill()
+    assert standing(record) == {"done": 4}
+    packs = {file.parent.name: json.loads(file.read_text()) for file in record.glob("*/pack.json")}
+    assert {name: (pack["stacked"], pack.get("unstacked")) for name, pack in packs.items()} == {
+        name: (False, "the worker process died (signal SIGKILL)") if name == killed else (True, None) for name in packs
+    }
+    timing = dict(api.results("s", out=tmp_path / "runs").runs.select("run", "timing").rows())
+    assert {timing[entry["run"]] for entry in packs[killed]["runs"]} == {"shared"}
+    api.run(file, out=tmp_path / "whole", stack=True)
+    assert_frame_equal(rows(record), rows(tmp_path / "whole" / "s"), rel_tol=1e-3, abs_tol=1e-4)
+
+
+def test_a_worker_that_dies_of_its_stack_before_the_first_step(tmp_path: Path) -> None:
+    """Own parts are tried out first: that, too, may take more memory than there is."""
+    (tmp_path / "mortal.py").write_text(
+        "import os, signal, sys\n"
+        "from torch import nn\n"
+        "def net(input_shape, outputs):\n"
+        "    if any(frame.endswith('stacked.py') for frame in _callers(sys._getframe())):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return nn.Linear(input_shape[0], outputs)\n"
+        "def _callers(frame):\n"
+        "    while frame:\n"
+        "        yield frame.f_code.co_filename\n"
+        "        frame = frame.f_back\n"
+    )
+    file = write(tmp_path, {**SHORT, "model": "mortal:net"}, repeat=3)
+    found = api.run(file, out=tmp_path / "runs", jobs=2, stack=True)
+    assert found.runs["status"].to_list() == ["done"] * 3
+    said = [json.loads(file.read_text()).get("unstacked") for file in (tmp_path / "runs" / "s").glob("*/pack.json")]
+    assert sorted(said, key=str) == [None, "the worker process died (signal SIGKILL)"]
+
+
 def test_a_worker_that_cannot_start_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    session = open_session(api.load(write(tmp_path, SHORT, repeat=3)), tmp_path / "runs", jobs=2)
+    session = open_session(api.load(write(tmp_path, SHORT, repeat=3)), tmp_path / "runs", jobs=2, stack=False)
     (told,) = execute(session)
     assert told.kind == "refused"
     assert told.reason == "a worker process died (exit code 1) before it could train."
 
 
-def test_ctrl_c_at_the_terminal_stops_all_workers_at_a_step_boundary(tmp_path: Path, paceline: Zygote) -> None:
+@pytest.mark.parametrize(("way", "runs"), [("--no-stack", 2), ("--stack", 4)])
+def test_ctrl_c_at_the_terminal_stops_all_workers_at_a_step_boundary(
+    way: str, runs: int, tmp_path: Path, paceline: Zygote
+) -> None:
     base = {
         **BASE,
         "steps": 20_000,
@@ -101,23 +147,23 @@ def test_ctrl_c_at_the_terminal_stops_all_workers_at_a_step_boundary(tmp_path: P
         "model": {"name": "mlp", "widths": [8]},
         "optimizer": "adam",
     }
-    file = write(tmp_path, base, repeat=2)
+    file = write(tmp_path, base, repeat=runs)
     record = tmp_path / "runs" / "s"
-    child = paceline("run", file, "--out", tmp_path / "runs", "--jobs", 2)
+    child = paceline("run", file, "--out", tmp_path / "runs", "--jobs", 2, way)
     until(lambda: len([f for f in record.glob("*/rows.jsonl") if f.stat().st_size > 2000]) == 2)
     started = workers(child.pid)
     child.signal(signal.SIGINT, group=True)
     assert child.wait(20) == 130
     assert not any(process.is_running() for process in started)
     assert "Traceback" not in child.said
-    assert standing(record) == {"interrupted": 2}
+    assert standing(record) == {"interrupted": runs}
     assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json", "checkpoint"}
 
 
 def test_workers_whose_parent_was_killed_stop_by_themselves(tmp_path: Path, paceline: Zygote) -> None:
     file = write(tmp_path, ENDLESS, repeat=2)
     record = tmp_path / "runs" / "s"
-    child = paceline("run", file, "--out", tmp_path / "runs", "--jobs", 2)
+    child = paceline("run", file, "--out", tmp_path / "runs", "--jobs", 2, "--no-stack")
     until(lambda: len([f for f in record.glob("*/rows.jsonl") if f.stat().st_size > 0]) == 2)
     orphans = workers(child.pid)
     assert len(orphans) == 2
@@ -133,7 +179,7 @@ def test_a_worker_asked_to_end_keeps_its_run_and_the_other_packs_are_trained(tmp
     file = write(tmp_path, BASE, cases=cases)
     record = tmp_path / "runs" / "s"
     asked = False
-    for event in execute(open_session(api.load(file), tmp_path / "runs", jobs=2)):
+    for event in execute(open_session(api.load(file), tmp_path / "runs", jobs=2, stack=False)):
         if event.kind == "progress" and event.total > 1000 and not asked:
             asked = True
             holder = next(p for p in workers() if _holds(p, record / event.pack))

@@ -1,4 +1,4 @@
-"""A run that was interrupted, killed and resumed gives the rows of one that was not, bit for bit."""
+"""A run or a stack that was interrupted, killed and resumed gives the rows of one that was not, bit for bit."""
 
 import signal
 import time
@@ -76,23 +76,57 @@ def test_interrupted_then_killed_then_resumed(setting: str, tmp_path: Path, pace
     assert lines(record) < whole.height * 2, "it started anew instead of going on"
 
 
-def test_killed_at_any_moment_again_and_again(tmp_path: Path, paceline: Zygote) -> None:
+@pytest.mark.parametrize("gently", [signal.SIGINT, signal.SIGTERM])
+def test_a_stack_interrupted_then_killed_then_resumed(gently: int, tmp_path: Path, paceline: Zygote) -> None:
+    base = {**LONG, "model": MLP, "precision": "fp64", "lr": 0.01}
+    file = write(tmp_path, base, compare={"optimizer": ["adam", "schedule_free", "muon"]}, repeat=2)
+    api.run(file, out=tmp_path / "whole", stack=True)
+    whole = rows(tmp_path / "whole" / "s")
+    record = tmp_path / "runs" / "s"
+    command = ("run", file, "--out", tmp_path / "runs", "--stack")
+
+    first = paceline(*command)
+    until(lambda: lines(record) >= whole.height // 4)
+    first.signal(gently)
+    assert first.wait() == 130
+    assert "The same command continues." in first.said
+    assert standing(record) == {"interrupted": 6}
+    assert "checkpoint" in files(record)
+    before = lines(record)
+
+    second = paceline(*command, checkpoint_seconds=0)
+    until(lambda: lines(record) >= before + whole.height // 4)
+    second.signal(signal.SIGKILL)
+    assert second.wait() == -signal.SIGKILL
+    assert standing(record).keys() <= {"interrupted", "done"}
+
+    assert paceline(*command).wait() == 0
+    assert standing(record) == {"done": 6}
+    assert rows(record).equals(whole)
+    assert set(api.results("s", out=tmp_path / "runs").runs["timing"]) == {"stacked"}
+    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+    assert lines(record) < whole.height * 2, "it started anew instead of going on"
+
+
+@pytest.mark.parametrize("way", ["--no-stack", "--stack"])
+def test_killed_at_any_moment_again_and_again(way: str, tmp_path: Path, paceline: Zygote) -> None:
     """Two runs in a pack; each life a little longer than the one before, from before the first file on."""
-    file = write(tmp_path, {**LONG, "model": MLP, "optimizer": "adam", "lr": 0.01}, repeat=2)
-    api.run(file, out=tmp_path / "whole")
+    base = {**LONG, "model": MLP, "optimizer": "adam", "lr": 0.01, "precision": "fp64"}
+    file = write(tmp_path, base, repeat=2)
+    api.run(file, out=tmp_path / "whole", stack=way == "--stack")
     record, lives = tmp_path / "runs" / "s", 0
-    while True:
-        child = paceline("run", file, "--out", tmp_path / "runs", checkpoint_seconds=0)
-        end = time.monotonic() + 0.05 + 0.04 * lives
+    command = ("run", file, "--out", tmp_path / "runs", way)
+    while standing(record) != {"done": 2}:
+        child = paceline(*command, checkpoint_seconds=0)
+        end = time.monotonic() + 0.05 + 0.03 * lives
         while time.monotonic() < end and child.poll() is None:
             time.sleep(0.002)
         child.signal(signal.SIGKILL)
         lives += 1
-        if child.wait() == 0:
-            break
-        assert child.code == -signal.SIGKILL, child.said
+        assert child.wait() in (0, -signal.SIGKILL), child.said
         rows(record)
     assert lives > 3
+    assert paceline(*command).wait() == 0
     assert rows(record).equals(rows(tmp_path / "whole" / "s"))
     assert standing(record) == {"done": 2}
     assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
@@ -108,6 +142,20 @@ def test_a_run_shorter_than_the_interval_leaves_no_checkpoint_and_starts_anew(tm
     assert "checkpoint" not in files(record)
     api.run(file, out=tmp_path / "runs")
     api.run(file, out=tmp_path / "whole")
+    assert rows(record).equals(rows(tmp_path / "whole" / "s"))
+
+
+def test_a_stack_shorter_than_the_interval_starts_anew(tmp_path: Path, paceline: Zygote) -> None:
+    file = write(tmp_path, {**LONG, "precision": "fp64"}, repeat=3)
+    record = tmp_path / "runs" / "s"
+    child = paceline("run", file, "--out", tmp_path / "runs", "--stack")
+    until(lambda: lines(record) >= 60)
+    child.signal(signal.SIGKILL)
+    child.wait()
+    assert standing(record) == {"interrupted": 3}
+    assert "checkpoint" not in files(record)
+    api.run(file, out=tmp_path / "runs")
+    api.run(file, out=tmp_path / "whole", stack=True)
     assert rows(record).equals(rows(tmp_path / "whole" / "s"))
 
 

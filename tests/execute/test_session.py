@@ -17,6 +17,8 @@ from paceline.record.reader import read_study
 from .studies import SHORT, files, lines, rows, standing, write
 from .zygote import Zygote
 
+either_way = pytest.mark.parametrize("stack", [False, True], ids=["in a row", "stacked"])
+
 
 def opened(file: Path, **said: Any) -> Session:
     return open_session(api.load(file), file.parent / "runs", **said)
@@ -24,18 +26,20 @@ def opened(file: Path, **said: Any) -> Session:
 
 def trained(session: Session, **said: Any) -> list[str]:
     """The runs that were begun."""
-    return [event.run for event in execute(session, **said) if event.kind == "began"]
+    begun = [event for event in execute(session, **said) if event.kind == "began"]
+    return [run for event in begun for run in event.runs or (event.run,)]
 
 
 def packs(record: Path) -> set[str]:
     return {file.parent.name for file in record.glob("*/pack.json")}
 
 
-def test_a_study_is_trained_once(tmp_path: Path) -> None:
+@either_way
+def test_a_study_is_trained_once(tmp_path: Path, stack: bool) -> None:
     file = write(tmp_path, SHORT, repeat=2, tune={"lr": [0.1, 0.2]})
-    session = opened(file)
+    session = opened(file, stack=stack)
     assert session.standing() == {"queued": 4}
-    assert set(trained(session)) == session.ids
+    assert sorted(trained(session)) == sorted(session.ids)
     again = opened(file)
     assert again.standing() == {"done": 4}
     assert again.missing() == again.missing(retry_failed=True) == set()
@@ -49,17 +53,20 @@ def test_the_study_is_kept_as_it_was_resolved(tmp_path: Path) -> None:
     assert (kept.base["steps"], kept.repeat, kept.folder) == (4, 2, tmp_path)
 
 
-def test_a_study_that_grew_trains_only_what_is_new(tmp_path: Path) -> None:
+@either_way
+def test_a_study_that_grew_trains_only_what_is_new(tmp_path: Path, stack: bool) -> None:
     record = tmp_path / "runs" / "s"
-    first = trained(opened(write(tmp_path, SHORT, tune={"lr": [0.1, 0.2]})))
+    first = trained(opened(write(tmp_path, SHORT, tune={"lr": [0.1, 0.2]}), stack=stack))
     before, old = rows(record), packs(record)
-    session = opened(write(tmp_path, SHORT, tune={"lr": [0.1, 0.15, 0.2, 0.3]}, repeat=2))
+    stamps = {path: path.stat().st_mtime_ns for path in record.glob("*/*")}
+    session = opened(write(tmp_path, SHORT, tune={"lr": [0.1, 0.15, 0.2, 0.3]}, repeat=2), stack=stack)
     second = trained(session)
     assert set(first).isdisjoint(second)
     assert set(first) | set(second) == session.ids
     assert len(second) == 6
     assert old < packs(record)
     assert rows(record).filter(rows(record)["run"].is_in(first)).equals(before)
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
 
 
 def test_a_study_that_shrank_shows_less_and_loses_nothing(tmp_path: Path) -> None:
@@ -78,7 +85,7 @@ def test_a_study_that_shrank_shows_less_and_loses_nothing(tmp_path: Path) -> Non
 def test_a_shrunk_study_leaves_the_unfinished_runs_of_a_kept_pack_alone(tmp_path: Path) -> None:
     record = tmp_path / "runs" / "s"
     file = write(tmp_path, SHORT, tune={"lr": [0.1, 0.2, 0.3]})
-    begun = execute(opened(file))
+    begun = execute(opened(file, stack=False))
     next(event for event in begun if event.kind == "ended")
     begun.close()  # type: ignore[attr-defined]
     narrowed = opened(write(tmp_path, SHORT, tune={"lr": [0.3]}))
@@ -96,7 +103,8 @@ def test_two_cases_that_say_the_same_share_one_run(tmp_path: Path) -> None:
     assert found.runs.select("case", "status").rows() == [("plain", "done"), ("said", "done"), ("other", "done")]
 
 
-def test_a_failed_run_is_tried_again_only_when_asked(tmp_path: Path) -> None:
+@either_way
+def test_a_failed_run_is_tried_again_only_when_asked(tmp_path: Path, stack: bool) -> None:
     (tmp_path / "own_of_test_session.py").write_text(
         "import os\n"
         "def loss(outputs, targets):\n"
@@ -104,7 +112,7 @@ def test_a_failed_run_is_tried_again_only_when_asked(tmp_path: Path) -> None:
         "    return outputs.square().mean()\n"
     )
     file = write(tmp_path, {**SHORT, "loss": "own_of_test_session:loss"}, repeat=2)
-    assert len(trained(opened(file))) == 2
+    assert len(trained(opened(file, stack=stack))) == 2
     assert opened(file).standing() == {"failed": 2}
     assert trained(opened(file)) == []
     os.environ["HARMLESS"] = "1"
@@ -146,7 +154,7 @@ def test_staleness_is_of_a_run_not_of_its_pack(tmp_path: Path) -> None:
     own = tmp_path / "halves_of_test_session.py"
     own.write_text(SOURCE.format(name="mine"))
     file = write(tmp_path, {**SHORT, "loss": "halves_of_test_session:mine"}, repeat=2)
-    begun = execute(opened(file))
+    begun = execute(opened(file, stack=False))
     first = next(event.run for event in begun if event.kind == "ended")
     begun.close()  # type: ignore[attr-defined]
     own.write_text(SOURCE.format(name="mine") + "# changed\n")
@@ -179,11 +187,25 @@ def test_two_at_once_train_each_pack_once(tmp_path: Path, paceline: Zygote) -> N
     assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
 
 
-def test_two_that_would_pack_unlike_agree_on_the_packs(tmp_path: Path) -> None:
+def test_two_at_once_train_each_stack_once(tmp_path: Path, paceline: Zygote) -> None:
+    file = write(
+        tmp_path, {**SHORT, "steps": 60}, tune={"lr": [0.1, 0.2]}, compare={"batch": [5, 10, 15, 20]}, repeat=4
+    )
+    record = tmp_path / "runs" / "s"
+    both = [paceline("run", file, "--out", tmp_path / "runs", "--stack") for _ in range(2)]
+    assert {child.wait() for child in both} <= {0, 130}
+    assert standing(record) == {"done": 32}
+    assert len(packs(record)) == 4
+    assert lines(record) == rows(record).height
+    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+
+
+@either_way
+def test_two_that_would_pack_unlike_agree_on_the_packs(tmp_path: Path, stack: bool) -> None:
     """Both have planned before either has written; the second takes the packs of the first."""
     file = write(tmp_path, SHORT, tune={"lr": [0.1, 0.2]}, repeat=2)
-    first = opened(file)
-    second = opened(write(tmp_path, SHORT, tune={"lr": [0.2, 0.1, 0.3]}, repeat=2))
+    first = opened(file, stack=stack)
+    second = opened(write(tmp_path, SHORT, tune={"lr": [0.2, 0.1, 0.3]}, repeat=2), stack=stack)
     events = execute(first)
     next(events)
     begun = trained(second)
@@ -221,11 +243,15 @@ def test_jobs_are_counted_from_one(tmp_path: Path, jobs: int) -> None:
         opened(write(tmp_path, SHORT), jobs=jobs)
 
 
-def test_a_study_of_time_has_one_job(tmp_path: Path) -> None:
-    file = write(tmp_path, SHORT, measure="time")
-    with pytest.raises(StudyError, match="one run at a time"):
+def test_a_study_of_time_has_one_job_and_no_stack(tmp_path: Path) -> None:
+    file = write(tmp_path, SHORT, measure="time", repeat=3)
+    with pytest.raises(StudyError, match="one run at a time; leave --jobs out"):
         opened(file, jobs=2)
-    assert opened(file, jobs=1).jobs == 1
+    with pytest.raises(StudyError, match="one run at a time; leave --stack out"):
+        opened(file, stack=True)
+    session = opened(file, jobs=1)
+    assert session.jobs == 1
+    assert [(pack.stacked, len(pack.trials)) for pack in session.new_packs(session.missing())] == [(False, 1)] * 3
 
 
 def test_diverged_is_an_end(tmp_path: Path) -> None:

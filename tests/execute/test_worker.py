@@ -15,39 +15,15 @@ from hypothesis import strategies as st
 
 from paceline import api
 from paceline.errors import RecordError
-from paceline.execute import worker
+from paceline.execute import provenance
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.session import _settle_packs, open_session
 from paceline.execute.worker import work
 from paceline.record.claim import Claim
-from paceline.record.layout import StudyFolder, make_folder, read_json, write_json
-from paceline.record.writer import read_statuses
+from paceline.record.layout import StudyFolder, read_json, write_json
 
-from .studies import ENDLESS, SHORT, files, job, lines, rows, standing, write
+from .studies import ENDLESS, SHORT, after, files, job, lines, never, prepare, rows, standing, statuses, write
 from .zygote import until
-
-
-def prepare(folder: Path, base: dict[str, Any], **said: Any) -> tuple[str, Path]:
-    """A study's one pack, written and not begun: its id and the study's record."""
-    session = open_session(api.load(write(folder, base, **said)), folder / "runs")
-    make_folder(session.folder.path)
-    (pack,) = _settle_packs(session, session.missing())
-    return pack, session.folder.path
-
-
-def never() -> bool:
-    return False
-
-
-def after(pauses: int) -> Any:
-    """Asks to stop when asked for the n-th time."""
-    asked = iter(range(pauses))
-    return lambda: next(asked, None) is None
-
-
-def statuses(record: Path, pack: str) -> dict[str, dict[str, Any]]:
-    return read_statuses(StudyFolder(record).pack(pack))
 
 
 def test_a_job_crosses_a_pipe() -> None:
@@ -78,7 +54,7 @@ def test_stopped_at_any_pauses_it_goes_on_to_the_same_rows(
     for pauses in stops:
         list(work(pack, job(record, place), after(pauses)))
     list(work(pack, job(record, place), never))
-    api.run(place / "s.yaml", out=place / "whole")
+    api.run(place / "s.yaml", out=place / "whole", stack=False)
     assert rows(record).equals(rows(place / "whole" / "s"))
     assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
 
@@ -128,7 +104,7 @@ def test_a_run_that_fails_keeps_its_traceback_and_the_next_one_trains(tmp_path: 
     (tmp_path / "own_of_test_worker.py").write_text(OWN)
     base = {**SHORT, "model": "own_of_test_worker:Own"}
     file = write(tmp_path, base, compare={"model.fault": ["raise", "exit", "shadow", "none"]})
-    found = api.run(file, out=tmp_path / "runs")
+    found = api.run(file, out=tmp_path / "runs", stack=False)
     reasons = dict(found.runs.select("model.fault", "reason").rows())
     assert reasons["raise"] == "ArithmeticError: on purpose"
     assert reasons["exit"] == "SystemExit: 5"
@@ -191,7 +167,7 @@ def test_a_claim_lost_to_another_host_stops_the_work_without_a_word_in_the_recor
 
 def test_checkpoints_come_at_their_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pack, record = prepare(tmp_path, SHORT)
-    monkeypatch.setattr(worker, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(provenance, "CHECKPOINT_SECONDS", 0.0)
     seen = [("checkpoint" in files(record)) for event in work(pack, job(record, tmp_path), never) if event.step == 2]
     assert seen == [True]
     assert "checkpoint" not in files(record)
@@ -220,7 +196,8 @@ def test_a_worker_serves_pack_after_pack_and_ends_with_its_stdin(
     pack, record = prepare(tmp_path, {**SHORT, "model": "loud:Own"})
     tell(process, job(record, tmp_path, threads=1).dumps(), pack, pack, "none")
     assert process.stdout
-    told = [json.loads(process.stdout.readline()) for _ in range(3)]
+    told = [json.loads(process.stdout.readline())]
+    assert told.pop()["kind"] == "ready"
     while [event["kind"] for event in told].count("idle") < 3:
         told.append(json.loads(process.stdout.readline()))
     assert {event["kind"] for event in told} == {"began", "progress", "ended", "idle", "refused"}

@@ -1,4 +1,4 @@
-"""Real `paceline` processes that start in milliseconds: this one imports torch once, then forks.
+"""Real `paceline` processes that start in milliseconds: this one imports torch and the like once, then forks.
 
 Reads a line of JSON an order from stdin, answers with one: {"argv": [...], ...} starts a process and gives its pid,
 {"pid": ...} gives its exit code, or null while it lives.
@@ -83,13 +83,13 @@ class Zygote:
 def _become(argv: list[str], log: str, checkpoint_seconds: float, file_size: int | None) -> None:
     """The forked process: as if `paceline ARGV` had been typed."""
     from paceline import cli
-    from paceline.execute import session, worker
+    from paceline.execute import provenance, session
 
     os.setpgid(0, 0)
     for handle, name, mode in ((0, os.devnull, os.O_RDONLY), (1, log, os.O_CREAT | os.O_WRONLY | os.O_APPEND)):
         os.dup2(os.open(name, mode), handle)
     os.dup2(1, 2)
-    worker.CHECKPOINT_SECONDS = checkpoint_seconds
+    provenance.CHECKPOINT_SECONDS = checkpoint_seconds
     session.usable_cores = lambda: 1  # two threads of a busy machine wait for each other at every step
     if file_size is not None:
         import resource
@@ -100,7 +100,7 @@ def _become(argv: list[str], log: str, checkpoint_seconds: float, file_size: int
 
 
 def _serve() -> None:
-    for name in ("api", "cli", "execute.local", "train.loop", "report.terminal", "models.mlp", "optim.adam"):
+    for name in ("api", "cli", "execute.local", "train.stack.check", "report.page", "models.mlp", "optim.adam"):
         importlib.import_module(f"paceline.{name}")
     importlib.import_module("torch._dynamo")  # the first torch optimizer of a process imports it
     for line in sys.stdin:

@@ -39,3 +39,15 @@ def test_finished_runs_correct_the_rest() -> None:
 def test_nothing_costs_nothing() -> None:
     found = estimate([], {})
     assert (found.runs, found.minutes, found.memory_gb, found.disk_mb) == (0, 0, 0, 0)
+
+
+def test_seconds_that_were_worked_out_already_stand() -> None:
+    found = estimate([Pack((A,)), Pack((B,))], COSTS, jobs=2, seconds=600.0)
+    assert found.minutes == pytest.approx(10 + START)
+
+
+def test_the_runs_of_a_stack_share_the_machine_and_add_up_their_memory() -> None:
+    costs = {run: Cost(10, 1, 1.0, 2.0**30, stack_bytes=2.0**29) for run in "abc"}
+    assert estimate([Pack((A, B, C))], costs).memory_gb == pytest.approx(1.0)
+    assert estimate([Pack((A, B, C), stacked=True)], costs).memory_gb == pytest.approx(2.5)
+    assert estimate([Pack((A, B), stacked=True), Pack((C,))], costs, jobs=2).memory_gb == pytest.approx(4.0)

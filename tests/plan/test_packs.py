@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from paceline.plan.cost import Cost
 from paceline.plan.expand import Trial, expand
 from paceline.plan.packs import MAX_RUNS, MAX_SECONDS, Pack, pack
+from paceline.plan.stacks import alike
 
 from .studies import study
 
@@ -71,3 +72,37 @@ def test_nothing_is_lost_between_neighbours() -> None:
     packs = pack(trials(50), costs([7.0] * 50), jobs=1)
     limit = min(MAX_SECONDS, 50 * 7.0 / 4)
     assert all((len(a.trials) + len(b.trials)) * 7 > limit for a, b in pairwise(packs))
+
+
+WIDE = expand(study(compare={"batch": [10, 20, 30]}, tune={"lr": [0.1, 0.2, 0.3, 0.4]}, repeat=3))
+KINDS = list(dict.fromkeys(alike(trial.run) for trial in WIDE))
+
+
+@given(st.lists(st.integers(0, 20), min_size=3, max_size=3), st.integers(1, 8))
+def test_stacks_and_rows_hold_every_run_once(most: list[int], jobs: int) -> None:
+    stacks = dict(zip(KINDS, most, strict=True))
+    packs = pack(WIDE, {}, jobs=jobs, stacks=stacks)
+    assert sorted(trial.id for p in packs for trial in p.trials) == sorted(trial.id for trial in WIDE)
+    for p in packs:
+        kinds = {alike(trial.run) for trial in p.trials}
+        assert p.stacked == (len(p.trials) > 1), "of unknown cost, one in a row is alone"
+        assert not p.stacked or len(p.trials) <= stacks[kinds.pop()]
+        assert not kinds or not p.stacked
+
+
+def test_packs_come_in_the_order_of_their_first_runs() -> None:
+    place = {trial.id: index for index, trial in enumerate(WIDE)}
+    packs = pack(WIDE, {}, stacks={KINDS[1]: 100})
+    firsts = [place[p.trials[0].id] for p in packs]
+    assert firsts == sorted(firsts)
+    assert [p.stacked for p in packs].count(True) == 1
+
+
+def test_one_that_is_left_is_no_stack() -> None:
+    (single,) = pack(WIDE[:1], {}, stacks=dict.fromkeys(KINDS, 100))
+    assert not single.stacked
+
+
+def test_each_job_has_a_stack() -> None:
+    alone = [trial for trial in WIDE if alike(trial.run) == KINDS[0]]
+    assert [len(p.trials) for p in pack(alone, {}, jobs=3, stacks={KINDS[0]: 100})] == [4, 4, 4]

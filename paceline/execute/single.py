@@ -1,0 +1,66 @@
+"""One run of a pack: trained by the plain loop, written down as it goes."""
+
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from paceline.errors import DataError, DeviceError, PacelineError, RecordError
+from paceline.execute import provenance
+from paceline.execute.events import Event
+from paceline.execute.job import Job
+from paceline.record.layout import PackFolder
+from paceline.record.writer import PackWriter
+from paceline.spec import Run
+
+Stop = Callable[[], bool]
+
+
+def train_one(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
+    yield Event("began", folder.id, name)
+    try:
+        yield from _record(name, run, folder, writer, job, stop)
+    except (DataError, DeviceError, RecordError):
+        raise
+    except (Exception, SystemExit) as error:
+        reason = str(error) if isinstance(error, PacelineError) else f"{type(error).__name__}: {error}"
+        writer.status(name, "failed", reason=reason, traceback=traceback.format_exc(), timing=job.timing)
+        yield Event("ended", folder.id, name, status="failed", reason=reason)
+
+
+def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
+    from paceline.train.loop import train
+    from paceline.train.rows import Outcome, Row
+
+    dataset = provenance.dataset(run, job)
+    origin = provenance.origin(name, run, dataset.checksum, job)
+    provenance.note_machine(folder, run, origin, job)
+    resume = provenance.resume(folder, origin)
+    noted = {"timing": provenance.timing(job, resume["timing"] if resume else job.timing), "sources": origin["sources"]}
+    writer.status(name, "running", **noted)
+    items = train(run, dataset, job.folder, resume, cores=job.threads)
+    saved, kept = time.monotonic(), resume is not None
+    row: dict[str, Any] | None = None
+    for item in items:
+        if isinstance(item, Row):
+            row = provenance.plain_row(item)
+            writer.row({"run": name, **row})
+        elif isinstance(item, Outcome):
+            noted["timing"] = provenance.timing(job, noted["timing"])
+            writer.status(name, item.status, **provenance.ended(item), **noted)
+            if kept:
+                folder.checkpoint.unlink(missing_ok=True)
+            yield Event("ended", folder.id, name, step=item.step, status=item.status, reason=item.reason, row=row)
+        else:
+            stopping = stop()
+            if stopping or time.monotonic() - saved > provenance.CHECKPOINT_SECONDS:
+                writer.sync()
+                noted["timing"] = provenance.timing(job, noted["timing"])
+                provenance.save(folder, {**item.snapshot(), **origin, "timing": noted["timing"]})
+                saved, kept = time.monotonic(), True
+            if stopping:
+                items.close()  # type: ignore[attr-defined]
+                writer.status(name, "interrupted", step=item.step, **noted)
+                yield Event("ended", folder.id, name, (), item.step, item.total, "interrupted", "stopped", row)
+                return
+            yield Event("progress", folder.id, name, step=item.step, total=item.total, row=row)

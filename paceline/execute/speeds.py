@@ -1,0 +1,61 @@
+"""Speeds measured on this machine, kept in the user's cache: a file a machine, an entry a kind of runs."""
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+import uuid
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+from paceline.cache import user_cache
+from paceline.plan.choose import Speed, Speeds
+from paceline.record.machine import cpu_name, usable_cores
+
+KEPT_SECONDS = 30 * 86400.0
+
+
+def load() -> Speeds:
+    """What is known and not too old."""
+    return {kind: entry.speeds for kind, entry in _entries().items()}
+
+
+def keep(kind: str, speeds: dict[str, Speed]) -> None:
+    """Adds to what is known of these runs; where the cache cannot be written, the next `run` measures again."""
+    entries, file = _entries(), _file()
+    before = entries.get(kind, _Entry(time.time(), {}))
+    entries[kind] = _Entry(before.at, {**before.speeds, **speeds})
+    text = json.dumps({kind: asdict(entry) for kind, entry in entries.items()}, indent=1)
+    beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, file)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    at: float  # when the first of them was measured
+    speeds: dict[str, Speed]  # by way
+
+
+def _entries() -> dict[str, _Entry]:
+    """Nothing, if the file cannot be read."""
+    try:
+        said = json.loads(_file().read_text(encoding="utf-8"))
+        found = {kind: _Entry(float(entry["at"]), _speeds(entry["speeds"])) for kind, entry in said.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    return {kind: entry for kind, entry in found.items() if time.time() - entry.at < KEPT_SECONDS}
+
+
+def _speeds(said: dict[str, dict[str, float]]) -> dict[str, Speed]:
+    return {way: Speed(float(speed["step"]), float(speed["evaluation"])) for way, speed in said.items()}
+
+
+def _file() -> Path:
+    versions = [metadata.version(name) for name in ("torch", "paceline")]
+    machine = repr((cpu_name(), usable_cores(), os.environ.get("CUDA_VISIBLE_DEVICES"), *versions))
+    return user_cache() / f"speeds-{hashlib.sha256(machine.encode()).hexdigest()[:12]}.json"
