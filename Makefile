@@ -24,8 +24,8 @@ types: $(VENV)/.developed
 coverage: $(VENV)/.developed
 	$(VENV)/bin/python -m pytest --cov=paceline --cov-report=term-missing:skip-covered
 
-bench: $(VENV)/.developed
-	$(VENV)/bin/python -m bench
+bench: $(VENV)/.benched
+	$(VENV)/bin/python -m bench $(ONLY)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -39,4 +39,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.developed: $(VENV)/.installed
 	$(PIP) --editable '.[dev]'
+	touch $@
+
+# The tools that the benchmark is compared with.
+$(VENV)/.benched: $(VENV)/.developed bench/requirements.txt
+	$(PIP) --requirement bench/requirements.txt
 	touch $@

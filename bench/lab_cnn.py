@@ -11,13 +11,14 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from bench.ratio import alternate, ratio
-from bench.table import Line
+from bench.table import Line, Section
 from paceline.data.dataset import Dataset, Split
 from paceline.data.locate import Files
 from paceline.data.sources.idx import mnist
 from paceline.models.lab_cnn import LabCNN
 from paceline.spec import Run
-from paceline.train.loop import Row, train
+from paceline.train.loop import train
+from paceline.train.rows import Row
 
 BATCH, STEPS, LR = 150, 6, 1e-3
 TARGETS = {"own": 0.98, "tight": 0.98, "eager": 1.0, "DataLoader": 1.1}
@@ -40,18 +41,19 @@ class Network(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = F.max_pool2d(F.relu(self.conv1(x)), 2)
         x = F.max_pool2d(F.relu(self.conv2(x)), 2)
-        return self.out(self.dropout(F.relu(self.dense(x.flatten(1)))))
+        logits: torch.Tensor = self.out(self.dropout(F.relu(self.dense(x.flatten(1)))))
+        return logits
 
 
 def step(model: nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor, y: torch.Tensor) -> None:
     loss = F.cross_entropy(model(x), y)
     optimizer.zero_grad()
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
 
 
 def tight(data: Dataset, network: Callable[[], nn.Module] = Network) -> float:
-    model = network().to(memory_format=torch.channels_last)
+    model = network().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = torch.optim.Adam(model.parameters(), LR, fused=True)
     begun = time.perf_counter()
     order = torch.randperm(len(data.train))
@@ -65,7 +67,7 @@ def tight(data: Dataset, network: Callable[[], nn.Module] = Network) -> float:
 def own_network() -> nn.Module:
     """Paceline's, with torch's own dropout."""
     model = LabCNN((1, 28, 28), 10, dropout=0.5, init="truncated_normal")
-    model.dropout = nn.Dropout(0.5)
+    model.dropout = nn.Dropout(0.5)  # type: ignore[assignment]
     return model
 
 
@@ -97,7 +99,7 @@ def ours(data: Dataset) -> float:
     return [item.seconds for item in train(run, data, Path()) if isinstance(item, Row)][-1]
 
 
-def lines(rounds: int) -> list[Line]:
+def section(rounds: int) -> Section:
     full = mnist(Files.search())
     few = Split(full.test.x[:10], full.test.y[:10])  # the clock stops for evaluation: keep it short
     data = dataclasses.replace(full, validation=None, test=few)
@@ -111,8 +113,9 @@ def lines(rounds: int) -> list[Line]:
         },
         rounds,
     )
-    work, mine = f"lab_cnn, batch {BATCH}, Adam", seconds["ours"]
-    return [
-        Line(work, ABOUT[name], ratio(mine, seconds[name]), target, seconds[name], mine, STEPS)
+    mine = [one / STEPS for one in seconds["ours"]]
+    lines = [
+        Line(ABOUT[name], ratio(seconds["ours"], seconds[name]), target, mine, [one / STEPS for one in seconds[name]])
         for name, target in TARGETS.items()
     ]
+    return Section(f"(d) one lab_cnn run, batch {BATCH}, Adam", "s a step", lines)

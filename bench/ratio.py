@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import stats  # type: ignore[import-untyped]
 
 
 @dataclass(frozen=True)

@@ -1,49 +1,93 @@
-"""The page that benchmarks write: ratios first, with machine and date."""
+"""What benchmarks leave: docs/benchmarks.json with the numbers, docs/benchmarks.md and its charts made from it."""
 
 import datetime
+import json
 import statistics
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bench.ratio import Ratio
 from paceline.record.machine import describe
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-
-
-@dataclass(frozen=True)
-class Line:
-    work: str
-    peer: str
-    ratio: Ratio
-    target: float
-    peer_seconds: list[float]
-    our_seconds: list[float]
-    steps: int  # a block
-
-    def markdown(self) -> str:
-        peer, ours = (statistics.median(s) / self.steps * 1e3 for s in (self.peer_seconds, self.our_seconds))
-        verdict = self.ratio.verdict(self.target)
-        return f"| {self.work} | {self.peer} | {self.ratio} | {self.target:g} | {verdict} | {ours:.1f} | {peer:.1f} |"
-
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, NUMBERS = DOCS / "benchmarks.md", DOCS / "benchmarks.json"
 
 INTRODUCTION = """# Benchmarks
 
 Written by `make bench`. A ratio is the peer's time over Paceline's, so above 1 Paceline is faster: the median over
-{rounds} rounds of alternating blocks, with its 95 % interval. A target is met when the whole interval lies above
-it, missed when it lies below, else unresolved.
-
-{date}, {cpu}, {cores} cores, {memory_gb} GB, torch {torch}, Python {python}.
-
-| work | against | ratio (95 %) | target | verdict | ms a step | peer's ms |
-| --- | --- | ---: | ---: | --- | ---: | ---: |
+rounds of alternating blocks, with its 95 % interval. A target is met when the whole interval lies above it, missed
+when it lies below, else unresolved.
 """
+CHARTS = {"Ratios": DOCS / "benchmarks-ratios.svg", "Growth": DOCS / "benchmarks-growth.svg"}
 
 
-def write(lines: list[Line]) -> None:
+@dataclass(frozen=True)
+class Line:
+    """Paceline against one peer; seconds in whatever unit the section names."""
+
+    against: str
+    ratio: Ratio
+    target: float | None
+    ours: list[float]
+    peer: list[float]
+
+    def plain(self) -> dict[str, Any]:
+        medians = {"ours": statistics.median(self.ours), "peer": statistics.median(self.peer)}
+        verdict = "" if self.target is None else self.ratio.verdict(self.target)
+        return {"against": self.against, **asdict(self.ratio), "target": self.target, "verdict": verdict, **medians}
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    unit: str
+    lines: list[Line]
+    notes: list[str] = field(default_factory=list)
+    points: list[dict[str, Any]] = field(default_factory=list)  # of a chart
+
+
+def keep(name: str, section: Section) -> None:
+    """Replaces the numbers of one section, with the day and the machine they are from."""
     machine = describe(Path())
-    facts = {name: machine[name] for name in ("cpu", "cores", "memory_gb", "python")}
-    head = INTRODUCTION.format(
-        rounds=lines[0].ratio.rounds, date=datetime.date.today(), torch=machine["packages"]["torch"], **facts
-    )
-    PAGE.write_text(head + "".join(f"{line.markdown()}\n" for line in lines))
+    kept = read()
+    kept[name] = {
+        "title": section.title,
+        "unit": section.unit,
+        "date": str(datetime.date.today()),
+        "machine": f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
+        f"torch {machine['packages']['torch']}, Python {machine['python']}",
+        "lines": [line.plain() for line in section.lines],
+        "notes": section.notes,
+        "points": section.points,
+    }
+    NUMBERS.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def read() -> dict[str, Any]:
+    return json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
+
+
+def write(order: list[str]) -> None:
+    """The page, from all sections there are numbers of."""
+    kept = read()
+    charts = "".join(f"\n![{title}]({file.name})\n" for title, file in CHARTS.items() if file.exists())
+    PAGE.write_text(INTRODUCTION + charts + "".join(_markdown(kept[name]) for name in order if name in kept))
+
+
+def _markdown(section: dict[str, Any]) -> str:
+    head = f"\n## {section['title']}\n\n{section['date']}, {section['machine']}.\n"
+    table = ""
+    if section["lines"]:
+        unit = section["unit"]
+        table = f"\n| against | ratio (95 %) | rounds | target | verdict | Paceline, {unit} | peer, {unit} |\n"
+        table += "| --- | ---: | ---: | ---: | --- | ---: | ---: |\n"
+        table += "".join(map(_row, section["lines"]))
+    return head + table + "".join(f"\n{note}\n" for note in section["notes"])
+
+
+def _row(line: dict[str, Any]) -> str:
+    found = f"{line['value']:.3g} ({line['low']:.3g} to {line['high']:.3g})"
+    target = "" if line["target"] is None else f"{line['target']:.3g}"
+    times = f"{line['ours']:.3g} | {line['peer']:.3g}"
+    return f"| {line['against']} | {found} | {line['rounds']} | {target} | {line['verdict']} | {times} |\n"
