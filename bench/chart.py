@@ -22,13 +22,16 @@ def _ratios(kept: dict[str, Any]) -> Any:
         if name in ("softmax", "line", "lab_cnn")
         for line in section["lines"]
     ]
+    ends = [value for line in lines for value in (line["low"], line["high"], line["target"] or line["value"], 1.0)]
+    scale = alt.Scale(type="log", domain=[min(ends) / 1.2, max(ends) * 1.2], nice=False)
     y = alt.Y("who:N", title=None, sort=None, axis=alt.Axis(labelLimit=340))
-    x = alt.X("value:Q", scale=alt.Scale(type="log"), title="times as fast as the peer (log scale); tick: the target")
+    title = "times as fast as the peer (log scale), 95 % interval; red: the target"
     base = alt.Chart(alt.InlineData(values=lines))
-    bars = base.mark_bar(color=BLUE, height=10).encode(x=x, y=y)
-    spans = base.mark_rule(color="black").encode(x=alt.X("low:Q"), x2="high:Q", y=y)
-    targets = base.mark_tick(color=RED, thickness=2, size=18).encode(x=alt.X("target:Q"), y=y)
-    layered: Any = alt.layer(bars, spans, targets).properties(width=420)
+    points = base.mark_circle(color=BLUE, size=90, opacity=1).encode(alt.X("value:Q", scale=scale, title=title), y=y)
+    spans = base.mark_rule(color=BLUE, size=2).encode(alt.X("low:Q", scale=scale), alt.X2("high:Q"), y=y)
+    aimed = base.transform_filter("isValid(datum.target)").mark_tick(color=RED, thickness=2, size=18)
+    targets = aimed.encode(alt.X("target:Q", scale=scale), y=y)
+    layered: Any = alt.layer(spans, points, targets).properties(width=420)
     return layered.facet(row=alt.Row("work:N", title=None, sort=None)).resolve_scale(y="independent")
 
 
