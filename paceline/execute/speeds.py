@@ -1,16 +1,14 @@
 """Speeds measured on this machine, kept in the user's cache: a file a machine, an entry a kind of runs."""
 
-import contextlib
 import hashlib
 import json
 import os
 import time
-import uuid
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
-from paceline.cache import user_cache
+from paceline import cache
 from paceline.plan.choose import Speed, Speeds
 from paceline.record.machine import cpu_name, usable_cores
 
@@ -27,12 +25,7 @@ def keep(kind: str, speeds: dict[str, Speed]) -> None:
     entries, file = _entries(), _file()
     before = entries.get(kind, _Entry(time.time(), {}))
     entries[kind] = _Entry(before.at, {**before.speeds, **speeds})
-    text = json.dumps({kind: asdict(entry) for kind, entry in entries.items()}, indent=1)
-    beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, file)
+    cache.keep(file, json.dumps({kind: asdict(entry) for kind, entry in entries.items()}, indent=1))
 
 
 @dataclass(frozen=True)
@@ -58,4 +51,4 @@ def _speeds(said: dict[str, dict[str, float]]) -> dict[str, Speed]:
 def _file() -> Path:
     versions = [metadata.version(name) for name in ("torch", "paceline")]
     machine = repr((cpu_name(), usable_cores(), os.environ.get("CUDA_VISIBLE_DEVICES"), *versions))
-    return user_cache() / f"speeds-{hashlib.sha256(machine.encode()).hexdigest()[:12]}.json"
+    return cache.user_cache() / f"speeds-{hashlib.sha256(machine.encode()).hexdigest()[:12]}.json"

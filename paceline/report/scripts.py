@@ -1,13 +1,11 @@
 """Vega, Vega-Lite and Vega-Embed as one script, from vl-convert: no network, ever."""
 
 import contextlib
-import os
-import uuid
 from importlib import metadata
 
 import vl_convert
 
-from paceline.cache import user_cache
+from paceline.cache import keep, user_cache
 
 
 def vega() -> str:
@@ -16,9 +14,5 @@ def vega() -> str:
     with contextlib.suppress(OSError):
         return kept.read_text(encoding="utf-8")
     made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    beside = kept.with_name(f".{kept.name}.{uuid.uuid4().hex}")
-    with contextlib.suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(made, encoding="utf-8")
-        os.replace(beside, kept)
+    keep(kept, made)
     return made

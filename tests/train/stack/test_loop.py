@@ -15,6 +15,7 @@ from paceline.spec.parts import TABLE
 from paceline.train import checkpoint
 from paceline.train.rows import Pause
 from paceline.train.stack import loop as loop_module
+from paceline.train.stack import stack as stack_module
 from paceline.train.stack.loop import train_stack
 
 from .together import LR, Curve, alone, assert_alike, assert_each_as_alone, curves, mlp, run_of, stacked
@@ -129,8 +130,8 @@ def test_runs_that_start_alike_are_scored_once_before_the_first_step(small, monk
         scored.append(at.runs)
         return before(program, at, *rest)
 
-    before = loop_module.scores
-    monkeypatch.setattr(loop_module, "scores", scores)
+    before = stack_module.scores
+    monkeypatch.setattr(stack_module, "scores", scores)
     smooth = {"name": "softmax_ce", "label_smoothing": 0.2}
     said = [{"seed": 0}, {"seed": 1, "lr": 0.2}, {"seed": 0, "lr": 0.3}, {"seed": 0, "loss": smooth}, {"seed": 1}]
     assert_each_as_alone([run_of(model=mlp(), steps=2, evaluate_every=2, **each) for each in said], small)
