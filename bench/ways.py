@@ -23,6 +23,7 @@ MODELS: dict[str, tuple[Any, int, int]] = {  # the model, learning rates, steps
     "64 MLPs of 512": (WIDE, 16, 30),
     "8 lab CNNs": ("lab_cnn", 2, 5),
 }
+MIXED = "all of these in one study"
 JOBS = torch.get_num_threads()
 WAYS = {
     "whole machine": {"jobs": 1, "stack": False},
@@ -72,6 +73,7 @@ def tight() -> float:
 
 def section(rounds: int) -> Section:
     studies = {name: study("ways", [made]) for name, made in MODELS.items()}
+    studies[MIXED] = study("ways", list(MODELS.values()))
     lines, notes = [], []
     for name, one in studies.items():
         choice = ours.calibrated(one).choice
