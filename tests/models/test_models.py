@@ -13,7 +13,14 @@ from paceline.spec import Run
 from paceline.spec.parts import TABLE
 from paceline.train import build
 
-SHAPES = {"line": ((1,), 1)}
+DENSE_NETWORKS = ("alexnet", "vgg16_bn", "vgg19", "vgg19_bn")
+NETWORKS = ("resnet18", "resnet50", "squeezenet1_0", "squeezenet1_1", "densenet121", "mobilenet_v2")
+SHAPES = {
+    "line": ((1,), 1),
+    **dict.fromkeys(DENSE_NETWORKS, ((3, 15, 15), 10)),
+    **dict.fromkeys(NETWORKS, ((3, 32, 32), 10)),
+}
+ARGUMENTS = {name: {"stem": "small"} for name in DENSE_NETWORKS}  # theirs for large images fill a gigabyte
 
 
 def dataset(shape=(1, 28, 28), outputs=10) -> Dataset:
@@ -25,7 +32,9 @@ def dataset(shape=(1, 28, 28), outputs=10) -> Dataset:
 def built(name: str, seed: int = 0, **args):
     data = dataset(*SHAPES.get(name, ((1, 28, 28), 10)))
     before = torch.get_rng_state()
-    run = Run(data="mnist", model={"name": name, **args}, optimizer="gd", lr=1, steps=1, seed=seed)
+    run = Run(
+        data="mnist", model={"name": name, **ARGUMENTS.get(name, {}), **args}, optimizer="gd", lr=1, steps=1, seed=seed
+    )
     model = build.model(run, data, Path())
     assert torch.equal(before, torch.get_rng_state()), "building a model must not disturb the global generator"
     return model, data
