@@ -144,6 +144,7 @@ def run(
     from paceline.execute.calibrate import calibrate
     from paceline.execute.session import execute, open_session, set_stale_aside
     from paceline.report.methods import totals
+    from paceline.report.names import titled
     from paceline.report.page import write_page
     from paceline.report.planned import begin
     from paceline.report.results import compact
@@ -169,7 +170,7 @@ def run(
         raise RecordError(refused.reason)
     found = results(loaded, out=out)
     table = found.table
-    _print(compact(table.head(SHOWN)), loaded.question)
+    _print(compact(table.head(SHOWN)), titled(loaded))
     if table.height > SHOWN:
         print(f"... and {table.height - SHOWN} more settings: paceline table {loaded.name} --out {out}")
     page = write_page(found.answer, found.folder / "report.html")
@@ -228,6 +229,7 @@ def table(
     """The results so far: a line a setting, the mean over its seeds, best first."""
     from paceline.api import results
     from paceline.report.formats import render
+    from paceline.report.names import size, titled
     from paceline.report.results import compact
 
     found = results(study, out=out)
@@ -236,7 +238,8 @@ def table(
     if found.namesake:
         print(f"Note: these are the results of {found.namesake}, the last study of that name to run.", file=sys.stderr)
     text = form == Format.text
-    print(render(compact(found.table) if text else found.table, str(form), found.study.question if text else ""))
+    title = titled(found.study) if text else size(found.study)
+    print(render(compact(found.table) if text else found.table, str(form), title))
 
 
 @app.command()
@@ -300,15 +303,28 @@ def data_get(name: str, data: Data = None, out: Out = OUT) -> None:
 
 
 @data_app.command("check")
-def data_check(name: str, data: Data = None, out: Out = OUT) -> None:
-    """Read a data set as training would: checksum, counts, class balance."""
+def data_check(
+    name: Annotated[str, typer.Argument(metavar="SET", help="A data set, or folder:PATH.")],
+    data: Data = None,
+    leakage: Annotated[bool, typer.Option(help="Compare test images with those trained on.")] = True,
+    out: Out = OUT,
+) -> None:
+    """Read a data set as training would: checksum, counts, class balance, corrupt images, test images trained on."""
     import polars as pl
 
     from paceline.data.check import check as check_set
     from paceline.data.locate import Files
 
-    rows = [{**row, "shape": " x ".join(map(str, row["shape"]))} for row in check_set(name, Files.search(data))]
-    _print(pl.DataFrame(rows))
+    found = check_set(name, Files.search(data), compare=leakage)
+    rows = [{**row, "shape": " x ".join(map(str, row["shape"]))} for row in found.rows]
+    table = pl.DataFrame(rows)
+    _print(table.drop([column for column in ("fewest_of", "most_of") if table[column].null_count() == table.height]))
+    for note in found.notes:
+        print(f"\nNote: {note}")
+    if leakage:
+        print(f"\n{found.verdict}")
+    if found.pairs:
+        _print(pl.DataFrame(found.pairs), "The closest pairs:")
 
 
 def _print(table: Any, title: str = "") -> None:

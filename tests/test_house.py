@@ -25,7 +25,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "data": ("spec", "errors", "cache"),
     "models": (),
     "optim": (),
-    "train": ("spec", "data", "models", "optim", "errors"),
+    "train": ("spec", "data", "models", "optim", "errors", "cache"),
     "record": ("spec", "errors"),
     "execute": ("spec", "plan", "record", "errors", "cache"),
     "analyse": (),

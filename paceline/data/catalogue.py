@@ -8,11 +8,15 @@ from paceline.errors import DataError, nearest
 
 @dataclass(frozen=True)
 class File:
-    """A gzip file. SHA-256 and size (bytes) are of what is inside, so that a copy gzipped anew passes."""
+    """A gzip file. SHA-256 and size (bytes) are of what is inside, so that a copy gzipped anew passes.
+
+    Of a `packed` one they are of the file as it is.
+    """
 
     name: str
     sha256: str
     size: int
+    packed: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,8 @@ class Packaged:
 
 @dataclass(frozen=True)
 class Entry:
-    """One set. No files: it is made on the spot. `inside`: it came with a package. Else it is fetched."""
+    """One set. `inside`: it came with a package. With files it is fetched. `by_hand`: the user brings it.
+    Else it is made on the spot."""
 
     name: str
     about: str
@@ -100,6 +105,8 @@ class Entry:
     mirrors: tuple[Mirror, ...] = ()
     inside: Packaged | None = None
     test: int = 0  # of the examples, where the set fixes them
+    forms: tuple[str, ...] = ()  # patterns of files or folders, any of which is the set in another accepted form
+    by_hand: str = ""  # how to get what cannot be downloaded automatically
 
     @property
     def fetched(self) -> bool:
@@ -175,6 +182,96 @@ DIGITS = Entry(
     inside=Packaged("sklearn", "datasets/data", "scikit-learn"),
 )
 
+CIFAR10 = Entry(
+    name="cifar10",
+    about="objects and animals, 32 x 32 in colour",
+    source="Krizhevsky, 2009",
+    examples=60_000,
+    shape=(3, 32, 32),
+    classes=10,
+    test=10_000,
+    files=(
+        File(
+            "cifar-10-python.tar.gz",
+            "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+            170_498_071,
+            packed=True,
+        ),
+    ),
+    mirrors=(Url("https://www.cs.toronto.edu/~kriz/"),),
+    forms=("labels.npz",),
+)
+
+CIFAR100 = Entry(
+    name="cifar100",
+    about="objects and animals, 32 x 32 in colour, in 100 fine or 20 coarse classes",
+    source="Krizhevsky, 2009",
+    examples=60_000,
+    shape=(3, 32, 32),
+    classes=100,
+    test=10_000,
+    files=(
+        File(
+            "cifar-100-python.tar.gz",
+            "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
+            169_001_437,
+            packed=True,
+        ),
+    ),
+    mirrors=(Url("https://www.cs.toronto.edu/~kriz/"),),
+    forms=("labels.npz",),
+)
+
+FOLDER = Entry(
+    name="folder",
+    about="images of your own, a sub-folder a class: folder:PATH",
+    source="yours",
+    examples=0,
+    shape=(3, 96, 96),
+    classes=None,
+    by_hand="Say `folder:PATH`, where PATH has a sub-folder of images for each class.",
+)
+
+FRUITS = Entry(
+    name="fruits",
+    about="fresh and rotten apples, bananas and oranges, original photos",
+    source="the originals of Kaggle's sriramr/fruits-fresh-and-rotten-for-classification",
+    examples=1_511,
+    shape=(3, 96, 96),
+    classes=6,
+    test=329,
+    forms=("*.tar.gz",),
+    by_hand="Put a tar.gz with train/CLASS/ and test/CLASS/ there, or unpack a copy anywhere and say `folder:PATH`.",
+)
+
+CALTECH101 = Entry(
+    name="caltech101",
+    about="objects in 101 classes, photos",
+    source="Li, Andreeto, Ranzato and Perona, 2003",
+    examples=8_677,
+    shape=(3, 96, 96),
+    classes=101,
+    test=2_893,
+    forms=("101_ObjectCategories", "*.tar.gz"),
+    by_hand=(
+        "Get it from https://data.caltech.edu/records/mzrjq-6wc02 and unpack the folder 101_ObjectCategories there "
+        "(and say split: random, for that copy has no train.txt and test.txt)."
+    ),
+)
+
+CALTECH256 = Entry(
+    name="caltech256",
+    about="objects in 256 classes and clutter, photos",
+    source="Griffin, Holub and Perona, 2007",
+    examples=30_607,
+    shape=(3, 96, 96),
+    classes=257,
+    forms=("256_ObjectCategories",),
+    by_hand=(
+        "Get it from https://data.caltech.edu/records/nyy15-4j048 and unpack the folder 256_ObjectCategories there."
+    ),
+)
+
 LINE = Entry(
     name="line",
     about="four points on the line y = 1 - x",
@@ -193,7 +290,13 @@ SYNTHETIC = Entry(
     classes=10,
 )
 
-ENTRIES = {e.name: e for e in (LINE, DIGITS, MNIST, FASHION_MNIST, SYNTHETIC)}
+ENTRIES = {
+    e.name: e
+    for e in (
+        *(LINE, DIGITS, MNIST, FASHION_MNIST, SYNTHETIC),
+        *(CIFAR10, CIFAR100, FOLDER, FRUITS, CALTECH101, CALTECH256),
+    )
+}
 
 
 def entry(name: str) -> Entry:

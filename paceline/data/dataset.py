@@ -11,10 +11,15 @@ from paceline.errors import DataError
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Examples and their answers: x float32 [n, ...], y int64 labels [n] or float32 targets [n, ...]."""
+    """Examples and their answers: y int64 labels [n] or float32 targets [n, ...].
+
+    x is float32 [n, ...], or images as uint8 [n, channels, height, width], 0..255 and perhaps memory-mapped, which the
+    loader turns into floats. `files` names where each image came from, if it came from a file of its own.
+    """
 
     x: Tensor
     y: Tensor
+    files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y):
@@ -26,7 +31,10 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """The splits of one set; `classes` is None for regression, `checksum` is of the raw content."""
+    """The splits of one set; `classes` is None for regression, `checksum` is of the raw content.
+
+    `names` are those of the classes, `notes` what a person should know of what was read: corrupt files, for one.
+    """
 
     name: str
     train: Split
@@ -34,6 +42,9 @@ class Dataset:
     test: Split
     classes: int | None
     checksum: str
+    names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    base_shape: tuple[int, ...] | None = None  # of the images, where x is what a frozen base made of them
 
     @property
     def input_shape(self) -> tuple[int, ...]:

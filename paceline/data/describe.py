@@ -16,7 +16,7 @@ def _row(known: Entry, files: Files) -> dict[str, Any]:
     return {
         "set": known.name,
         "about": known.about,
-        "examples": known.examples,
+        "examples": known.examples or None,
         "shape": known.shape,
         "classes": known.classes,
         "state": state,
@@ -26,7 +26,12 @@ def _row(known: Entry, files: Files) -> dict[str, Any]:
 
 
 def _state(known: Entry, files: Files) -> tuple[str, str]:
-    """('made' | 'present' | 'missing' | 'incomplete', where it lies or the command that gets it)."""
+    """('made' | 'yours' | 'present' | 'missing' | 'incomplete', where it lies or what gets it)."""
+    if form := files.seek_form(known):
+        return "present", str(form.parent)
+    if known.by_hand:
+        home = files.home(known.name)
+        return ("missing", f"For {home}: {known.by_hand}") if known.forms else ("yours", known.by_hand)
     if not known.files:
         return "made", "on the spot"
     inside, names = known.inside, [file.name for file in known.files]

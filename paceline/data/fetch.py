@@ -25,6 +25,8 @@ def get(name: str, folder: Path, *, report: Report = silent) -> None:
 
 def fetch(wanted: Entry, folder: Path, *, report: Report = silent) -> None:
     """As `get`, for any entry: its mirrors are tried in order, each for what is still missing."""
+    if wanted.by_hand:
+        raise DataError(f"{wanted.name} cannot be downloaded automatically to {folder}. {wanted.by_hand}")
     if not wanted.fetched:
         report(Event("nothing", f"{wanted.name}: nothing to fetch ({wanted.source})"))
         return

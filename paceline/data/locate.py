@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paceline.cache import user_cache
-from paceline.data.catalogue import Packaged
+from paceline.data.catalogue import Entry, Packaged
 from paceline.errors import DataError
 
 
@@ -52,6 +52,20 @@ class Files:
         raise DataError(
             f"Data set '{name}' lacks the file {file}. Looked in:{sought}\n"
             f"Run `{self.remedy(name)}`, or put the file at {self.home(name) / file}"
+        )
+
+    def seek_form(self, known: Entry) -> Path | None:
+        """The set in one of the forms that the catalogue accepts besides its files; the first one named wins."""
+        places = ((self.roots[i] / known.name, form) for form in known.forms for i in range(len(self.roots)))
+        return next((path for folder, form in places for path in sorted(folder.glob(form))), None)
+
+    def find_form(self, known: Entry) -> Path:
+        if path := self.seek_form(known):
+            return path
+        sought = "".join(f"\n  {root / known.name / form}" for root in self.roots for form in known.forms)
+        raise DataError(
+            f"Data set '{known.name}' is not here, and it cannot be downloaded automatically. Looked for:{sought}\n"
+            f"{known.by_hand}"
         )
 
 

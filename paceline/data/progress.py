@@ -1,5 +1,6 @@
-"""What a download says while it works, and how a mirror fails."""
+"""What a download or a decoding says while it works, and how a mirror fails."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -7,14 +8,15 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Event:
-    """One line of news. For `bytes`, `done` of `total` bytes of `line` (a file name) have come.
+    """One line of news. For `bytes`, `done` of `total` bytes of `line` (a file name) have come; for `images`,
+    `done` of `total` images of `line` (a set) are decoded.
 
     trying: a mirror is asked; failed: it did not help; bytes: progress; present: a file was there and
     right; saved: a file is new, and right; waiting: another process fills the folder; nothing: the set
     needs no download.
     """
 
-    kind: Literal["trying", "failed", "bytes", "present", "saved", "waiting", "nothing"]
+    kind: Literal["trying", "failed", "bytes", "present", "saved", "waiting", "nothing", "images"]
     line: str
     done: int = 0
     total: int | None = None
@@ -25,6 +27,15 @@ Report = Callable[[Event], None]
 
 def silent(event: Event) -> None:
     pass
+
+
+def to_terminal(event: Event) -> None:
+    """A line on stderr, if a person sees it."""
+    if not sys.stderr.isatty():
+        return
+    total = f" of {event.total:,}" if event.total else ""
+    decoded = f"{event.line}: {event.done:,}{total} images decoded"
+    print(decoded if event.kind == "images" else event.line, file=sys.stderr)
 
 
 class MirrorError(Exception):

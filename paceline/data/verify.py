@@ -1,4 +1,4 @@
-"""Read a gzip file whole and hold it to its catalogue checksum."""
+"""Read a file whole and hold what it contains to its catalogue checksum."""
 
 import hashlib
 import zlib
@@ -33,14 +33,20 @@ def gunzip(packed: bytes, limit: int) -> bytes:
 
 
 def verified(packed: bytes, file: File) -> bytes:
-    """The content of a gzip file, if it is the content the catalogue knows."""
+    """The content of a file (of a gzip file, what is inside), if it is the content the catalogue knows."""
     if not packed:
         raise ContentError("it is empty")
-    content = gunzip(packed, file.size)
+    content = _whole(packed, file.size) if file.packed else gunzip(packed, file.size)
     found = hashlib.sha256(content).hexdigest()
     if found != file.sha256:
         raise ContentError(f"its SHA-256 is {found[:12]}..., not {file.sha256[:12]}...")
     return content
+
+
+def _whole(packed: bytes, size: int) -> bytes:
+    if len(packed) != size:
+        raise ContentError(f"it has {len(packed):,} bytes, not {size:,}")
+    return packed
 
 
 def read_verified(path: Path, file: File, remedy: str) -> bytes:

@@ -12,7 +12,7 @@ from paceline.record import machine
 from paceline.record.layout import FORMAT, PackFolder, cannot_write, read_json, unreadable, write_json
 from paceline.record.writer import ENDED, read_statuses
 from paceline.spec import Run, run_id
-from paceline.spec.run import PARTS
+from paceline.spec.run import PARTS, embeds
 from paceline.spec.signature import source_hash
 
 CHECKPOINT_SECONDS = 30.0
@@ -50,19 +50,45 @@ def plain_row(row: Any) -> dict[str, Any]:
 
 def ended(outcome: Any) -> dict[str, Any]:
     """What is kept of how a run ended."""
+    held = dict(zip(("peak_bytes", "memory_bytes"), outcome.peak, strict=True)) if outcome.peak else {}
     return {
         "reason": outcome.reason,
         "step": outcome.step,
         "threads": outcome.threads,
         "evaluation_seconds": outcome.evaluation_seconds,
+        **held,
     }
+
+
+def examined(name: str, run: Run, found: Any, job: Job) -> dict[str, Any]:
+    """What is kept of a run's mistakes, with small pictures where the examples are images."""
+    from paceline.data.picture import png
+
+    dataset = _data(run, job)
+    names = dataset.names or tuple(map(str, range(dataset.classes)))
+    for mistake in found.worst:
+        if mistake.index not in _pictures:
+            _pictures[mistake.index] = png(dataset.test.x[mistake.index])
+    worst = [{**mistake.__dict__, "png": _pictures[mistake.index]} for mistake in found.worst]
+    return {"run": name, "names": list(names), "matrix": [list(cell) for cell in found.matrix], "worst": worst}
 
 
 def origin(name: str, run: Run, checksum: str, job: Job) -> dict[str, Any]:
     """What a run's numbers come from: its settings, its data and the sources of own parts."""
     parts = [getattr(run, kind) for kind in PARTS]
     sources = {part.name: source_hash(part, job.folder) for part in parts if part.own}
+    if run.weights != "none":
+        from paceline.data.pretrained import find
+
+        sources[f"weights {run.weights}"] = find(run.weights, run.model.name, files(job), job.folder).sha256[:16]
     return {"run": name, "data": checksum, "sources": sources}
+
+
+def files(job: Job) -> Any:
+    """Where data and weights are looked for."""
+    from paceline.data.locate import Files
+
+    return Files.search(job.data)
 
 
 def timing(job: Job, before: str) -> str:
@@ -106,17 +132,32 @@ def resume(folder: PackFolder, origin: dict[str, Any]) -> dict[str, Any] | None:
 
 
 _datasets: dict[Any, Any] = {}
+_features: dict[Any, Any] = {}
+_pictures: dict[int, str | None] = {}  # of the test examples of the data set at hand
 
 
 def dataset(run: Run, job: Job) -> Any:
-    """The run's data, kept for the next run that asks for the same."""
-    from paceline.data.locate import Files
+    """The run's data, or what its frozen base makes of them; kept for the next run that asks for the same."""
+    if not embeds(run):
+        return _data(run, job)
+    from paceline.train.features import embedded
+
+    seed = run.seed if run.weights == "none" else None
+    key = (run.data, job.data, job.folder, run.model, run.weights, seed, run.image_size, run.normalize, run.device)
+    if key not in _features:
+        _features.clear()
+        _features[key] = embedded(run, _data(run, job), job.folder, files(job))
+    return _features[key]
+
+
+def _data(run: Run, job: Job) -> Any:
     from paceline.train import build
 
     key = (run.data, job.data, job.folder)
     if key not in _datasets:
         _datasets.clear()
-        _datasets[key] = build.data(run, Files.search(job.data), job.folder)
+        _pictures.clear()
+        _datasets[key] = build.data(run, files(job), job.folder)
     return _datasets[key]
 
 

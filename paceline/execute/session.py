@@ -198,7 +198,13 @@ def write_study(session: Session) -> None:
     said = study.model_dump(mode="json")
     write_json(
         session.folder.study,
-        {"format": FORMAT, "file": study.document.file, "folder": str(study.folder), "study": said},
+        {
+            "format": FORMAT,
+            "file": study.document.file,
+            "folder": str(study.folder),
+            "scale": study.scale,
+            "study": said,
+        },
     )
 
 

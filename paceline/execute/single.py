@@ -38,7 +38,7 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
     resume = provenance.resume(folder, origin)
     noted = {"timing": provenance.timing(job, resume["timing"] if resume else job.timing), "sources": origin["sources"]}
     writer.status(name, "running", **noted)
-    items = train(run, dataset, job.folder, resume, cores=job.threads)
+    items = train(run, dataset, job.folder, resume, cores=job.threads, files=provenance.files(job))
     saved, kept = time.monotonic(), resume is not None
     row: dict[str, Any] | None = None
     for item in items:
@@ -47,6 +47,8 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
             writer.row({"run": name, **row})
         elif isinstance(item, Outcome):
             noted["timing"] = provenance.timing(job, noted["timing"])
+            if item.examined is not None:
+                writer.examined(provenance.examined(name, run, item.examined, job))
             writer.status(name, item.status, **provenance.ended(item), **noted)
             if kept:
                 folder.checkpoint.unlink(missing_ok=True)

@@ -40,7 +40,7 @@ def _as_many_as_fit(waiting: dict[str, Run], job: Job) -> list[str]:
     from paceline.train.stack.size import memory, size
 
     run = next(iter(waiting.values()))
-    parameters, activations, batch = size(run, provenance.dataset(run, job), job.folder)
+    parameters, activations, batch = size(run, provenance.dataset(run, job), job.folder, provenance.files(job))
     width = 8 if run.precision == "fp64" else 4
     each = run_bytes(parameters, activations, batch, width)
     most = most_runs(each, parameters, width, memory(run) * job.memory_share)
@@ -99,7 +99,7 @@ class _Stack:
         without = [place for place, name in enumerate(self.names) if name not in left]
         if kept is None:
             checked(runs, dataset, self.job.folder, self.job.threads)
-        items = train_stack(runs, dataset, self.job.folder, kept, self.job.threads, without)
+        items = train_stack(runs, dataset, self.job.folder, kept, self.job.threads, without, provenance.files(self.job))
         alive = [name for name in self.names if name in left]
         noted = {"timing": "stacked", "sources": origin["sources"]}
         self.writer.statuses({name: {"status": "running", **noted} for name in alive})
@@ -140,6 +140,10 @@ class _Stack:
                 self.rows[name] = provenance.plain_row(item)
                 lines.append({"run": name, **self.rows[name]})
         self.writer.rows(lines)
+        runs = dict(provenance.members(self.folder)) if ended else {}
+        for name, item in ended.items():
+            if item.examined is not None:
+                self.writer.examined(provenance.examined(name, runs[name], item.examined, self.job))
         if ended:
             self.writer.statuses(
                 {name: {"status": item.status, **provenance.ended(item), **noted} for name, item in ended.items()}

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from paceline.plan.cost import PROCESS_SECONDS, START_SECONDS, Cost, facts_of
 from paceline.plan.expand import Trial
-from paceline.plan.stacks import MEMORY_SHARE, alike, most_runs
+from paceline.plan.stacks import MEMORY_SHARE, alike, apart, most_runs
 from paceline.spec import Run
+from paceline.spec.run import embeds
 
 MEASURE_SECONDS = 30.0  # a group expected to take longer is worth measuring
 TRY_RUNS = 64  # in a stack whose size is known only when it is built
@@ -40,18 +41,21 @@ class Group:
     kind: str | None  # None: their size is known only when they are built
     costs: dict[int, list[Cost]] = field(repr=False)  # by jobs
     most: int = 1
+    apart: str | None = None  # why they never train as one
 
     def rough(self, stacked: bool, jobs: int) -> float:
         """Seconds of all its runs on the whole machine, by the model."""
         costs = self.costs[jobs]
         total = sum(cost.stack_seconds + START_SECONDS if stacked else cost.seconds for cost in costs)
-        return total / min(jobs, len(costs))
+        return costs[0].once + total / min(jobs, len(costs))
 
     def seconds(self, stacked: bool, jobs: int, speeds: Speeds) -> float:
         speed = speeds.get(self.kind or "", {}).get(way(stacked, jobs))
         if speed is None:
             return self.rough(stacked, jobs)
-        return sum(START_SECONDS + cost.steps * speed.step + cost.rows * speed.evaluation for cost in self.costs[jobs])
+        costs = self.costs[jobs]
+        each = (START_SECONDS + cost.steps * speed.step + cost.rows * speed.evaluation for cost in costs)
+        return costs[0].once + sum(each)
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,9 @@ def _group(
     known = {count: list(_costs(trials, costs, count)) for count in jobs}
     first = known[jobs[0]]
     if len(first) < len(trials):
-        return Group(trials, None, {}, TRY_RUNS)
+        return Group(trials, None, {}, TRY_RUNS, apart(trials[0].run))
     most = most_runs(first[0].stack_bytes, first[0].parameters, first[0].width, memory * MEMORY_SHARE)
-    return Group(trials, kind(trials), known, most)
+    return Group(trials, kind(trials), known, most, apart(trials[0].run))
 
 
 def _costs(trials: list[Trial], costs: Callable[[Run, int], Cost | None], jobs: int) -> Iterator[Cost]:
@@ -134,11 +138,13 @@ def _with_jobs(found: Mapping[Hashable, Group], jobs: int, speeds: Speeds, stack
 def _pick(group: Group, jobs: int, speeds: Speeds, stack: bool | None) -> tuple[int, float, str]:
     """The largest stack (0: none), the seconds, and why there is none."""
     if group.kind is None:
-        tried = len(group.trials) > 1 and stack is not False
-        return (group.most if tried else 0), 0.0, "parts of your own"
+        tried = len(group.trials) > 1 and stack is not False and not group.apart
+        return (group.most if tried else 0), 0.0, group.apart or "parts of your own"
     row = group.seconds(False, jobs, speeds)
     if stack is False:
         return 0, row, "as asked"
+    if group.apart:
+        return 0, row, group.apart
     if len(group.trials) < 2:
         return 0, row, "no other run has the same data, model, loss and batch"
     if group.most < 2:
@@ -158,6 +164,8 @@ def unmeasured(found: Mapping[Hashable, Group], jobs: tuple[int, ...], speeds: S
         if group.kind
         and len(group.trials) > 1
         and group.most > 1
+        and not group.apart
+        and not embeds(group.trials[0].run)
         and min(group.rough(stacked, count) for stacked in (True, False) for count in jobs) > MEASURE_SECONDS
         and not all(way(stacked, count) in speeds.get(group.kind, {}) for stacked in (True, False) for count in jobs)
     ]

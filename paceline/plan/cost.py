@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from paceline.data.catalogue import ENTRIES
+from paceline.data.catalogue import ENTRIES, Entry
 from paceline.spec import Part, Run
 from paceline.spec.expression import batch_size
-from paceline.spec.parts import ArgumentError
-from paceline.spec.run import MAX_EPOCHS_WALKED, Subset
+from paceline.spec.parts import TABLE, ArgumentError
+from paceline.spec.run import MAX_EPOCHS_WALKED, Subset, embeds
 from paceline.spec.window import steps_in_epoch, stride
 
 CORE_FLOPS = 70e9  # operations a second that one core gives a training step
@@ -45,6 +45,7 @@ class Shape:
     parameters: int
     activations: int
     convolutional: bool = False
+    passing: int | None = None  # values at hand at once in an evaluation, where it is not all of those
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Cost:
     stack_bytes: float = math.inf  # what it adds to a stack
     parameters: int = 0
     width: int = 4  # bytes a number
+    once: float = 0.0  # seconds that all such runs share: what a frozen base makes of every image
 
 
 def check_size(run: Run) -> None:
@@ -64,10 +66,7 @@ def check_size(run: Run) -> None:
     facts = facts_of(run.data)
     if facts is None:
         return
-    if run.model.name == "lab_cnn" and len(facts.shape) != 3:
-        raise ArgumentError(
-            f"lab_cnn takes images; an example of {run.data.name} has the shape {facts.shape}.", "model"
-        )
+    _check_images(run, facts.shape)
     if facts.train < 1:
         raise ArgumentError(f"validation and test leave nothing of {run.data.name} to train on.", "data")
     pool = run.subset.size if run.subset else facts.train
@@ -79,9 +78,31 @@ def check_size(run: Run) -> None:
         raise ArgumentError(f"{error}.", "batch") from None
 
 
+def _check_images(run: Run, shape: tuple[int, ...]) -> None:
+    name, stem = run.model.name, str(run.model.complete.get("stem"))
+    network = _NETWORKS.get((name, stem))
+    if (network or name == "lab_cnn") and len(shape) != 3:
+        raise ArgumentError(f"{name} takes images; an example of {run.data.name} has the shape {shape}.", "model")
+    if network is None:
+        return
+    _, height, width = _seen(shape, run.image_size)
+    least = network.smallest
+    if min(height, width) < least:
+        raise ArgumentError(
+            f"{name} with the stem {stem} takes images of at least {least} x {least} pixels, not {height} x {width}. "
+            f"Say image_size: {least} or more{', or stem: small' if stem != 'small' else ''}.",
+            "model",
+        )
+
+
+def _seen(shape: tuple[int, ...], image_size: int | None) -> tuple[int, ...]:
+    """An example as the network sees it."""
+    return shape if image_size is None or len(shape) != 3 else (shape[0], image_size, image_size)
+
+
 def cost(run: Run, cores: int) -> Cost | None:
     """None where the data or the model is the user's own and its size unknown before it is built."""
-    return _cost(_Sizes._make((*_sizes_of(run), cores)))
+    return _cost(_Sizes._make((*_sizes_of(run), embeds(run), cores)))
 
 
 class _Sizes(NamedTuple):
@@ -96,10 +117,12 @@ class _Sizes(NamedTuple):
     evaluate_every: int | str | None
     overlap: float
     precision: str
+    image_size: int | None
+    embeds: bool
     cores: int
 
 
-_sizes_of = operator.attrgetter(*_Sizes._fields[:-1])
+_sizes_of = operator.attrgetter(*_Sizes._fields[:-2])
 
 
 @functools.lru_cache(maxsize=100_000)
@@ -107,7 +130,12 @@ def _cost(run: _Sizes) -> Cost | None:
     facts, make = facts_of(run.data), _MODELS.get(run.model.name)
     if facts is None or make is None:
         return None
-    shape = make(facts.shape, facts.outputs, run.model.complete)
+    seen = _seen(facts.shape, run.image_size)
+    shape = make(seen, facts.outputs, run.model.complete)
+    once = 0.0
+    if run.embeds and run.model.entry:
+        once = 2.0 * shape.multiply_adds * (facts.train + facts.held_out) / (EVALUATION_FLOPS * run.cores)
+        shape = _dense(run.model.entry.features, facts.outputs)
     pool = min(facts.train, run.subset.size) if run.subset else facts.train
     steps, examples, widest = _walk(run.batch, run.steps, run.epochs, pool, run.overlap)
     rows = 1 + _evaluations(run, steps, pool)
@@ -120,10 +148,11 @@ def _cost(run: _Sizes) -> Cost | None:
     stacked = STACK_SECONDS * steps + arithmetic * slower + UPDATE_SECONDS * shape.parameters * steps / run.cores
     stacked += evaluation * slower / CORE_FLOPS
     values = math.prod(facts.shape) * (facts.train + facts.held_out)
-    kept = shape.activations * max(widest, 2_000_000 // max(1, math.prod(facts.shape)))
+    chunk = 2_000_000 // max(1, math.prod(seen))
+    kept = max(shape.activations * widest, (shape.passing or shape.activations) * chunk)
     whole = RUNTIME_BYTES + width * (values * 2.0 + kept * 2.0 + shape.parameters * 5.0)
     added = run_bytes(shape.parameters, shape.activations, widest, width)
-    return Cost(steps, rows, seconds, whole, stacked, added, shape.parameters, width)
+    return Cost(steps, rows, seconds, whole, stacked, added, shape.parameters, width, once)
 
 
 def run_bytes(parameters: int, activations: int, batch: int, width: int) -> float:
@@ -135,15 +164,27 @@ def run_bytes(parameters: int, activations: int, batch: int, width: int) -> floa
 @functools.lru_cache(maxsize=1024)
 def facts_of(part: Part) -> Facts | None:
     known = ENTRIES.get(part.name)
-    if known is None:
+    if known is None or part.name == "folder":
         return None
     said = part.complete
     if part.name == "synthetic":
         return Facts(said["examples"], said["validation"] + said["test"], tuple(said["shape"]), said["classes"])
     if known.classes is None:
         return Facts(known.examples, known.examples, known.shape, 1)
+    if "size" in said:
+        return _image_facts(known, said)
     held_out = said.get("validation", 0) + said.get("test", known.test)
-    return Facts(known.examples - held_out, held_out, known.shape, known.classes)
+    classes = 20 if said.get("labels") == "coarse" else known.classes
+    return Facts(known.examples - held_out, held_out, known.shape, classes)
+
+
+def _image_facts(known: Entry, said: dict[str, Any]) -> Facts:
+    """Of sets that hold out shares: a given test set or a share of all, then a share of the rest for validation."""
+    given = "test" not in said or said.get("split") == "course"
+    test = known.test if given else round(said["test"] * known.examples)
+    validation = round(said["validation"] * (known.examples - test))
+    shape = (known.shape[0], said["size"], said["size"])
+    return Facts(known.examples - test - validation, test + validation, shape, known.classes or 1)
 
 
 class _Walk(NamedTuple):
@@ -205,9 +246,60 @@ def _lab_cnn(shape: tuple[int, ...], outputs: int, said: dict[str, Any]) -> Shap
     )
 
 
+class _Network(NamedTuple):
+    """An image network before its head, for colour images of the side that its stem is for."""
+
+    smallest: int  # side that it takes
+    convolutions: float  # multiply-adds, which grow with the area
+    dense: int  # multiply-adds, which do not
+    activations: float
+    passing: float
+    first: int  # parameters for each channel of the image
+    rest: int  # other parameters
+
+
+_SIDES = {"imagenet": 224, "small": 32}
+_NETWORKS = {
+    ("alexnet", "imagenet"): _Network(63, 655.6e6, 54_525_952, 0.918e6, 0.39e6, 7744, 56_980_608),
+    ("alexnet", "small"): _Network(15, 178.8e6, 26_214_400, 0.245e6, 0.13e6, 1600, 28_669_056),
+    ("vgg16_bn", "imagenet"): _Network(32, 15_347e6, 119_537_664, 31.9e6, 6.4e6, 576, 134_267_264),
+    ("vgg16_bn", "small"): _Network(1, 313.2e6, 18_874_368, 0.658e6, 0.13e6, 576, 33_603_968),
+    ("vgg19", "imagenet"): _Network(32, 19_508e6, 119_537_664, 19.6e6, 6.4e6, 576, 139_568_512),
+    ("vgg19", "small"): _Network(1, 398.1e6, 18_874_368, 0.408e6, 0.13e6, 576, 38_905_216),
+    ("vgg19_bn", "imagenet"): _Network(32, 19_508e6, 119_537_664, 34.5e6, 6.4e6, 576, 139_579_520),
+    ("vgg19_bn", "small"): _Network(1, 398.1e6, 18_874_368, 0.711e6, 0.13e6, 576, 38_916_224),
+    ("resnet18", "imagenet"): _Network(1, 1_814e6, 0, 5.54e6, 1.6e6, 3136, 11_167_104),
+    ("resnet18", "small"): _Network(1, 555.4e6, 0, 1.18e6, 0.13e6, 576, 11_167_104),
+    ("resnet50", "imagenet"): _Network(1, 4_087e6, 0, 21.5e6, 1.6e6, 3136, 23_498_624),
+    ("resnet50", "small"): _Network(1, 1_298e6, 0, 6.38e6, 0.52e6, 576, 23_498_624),
+    ("squeezenet1_0", "imagenet"): _Network(21, 732.4e6, 0, 6.16e6, 2.3e6, 4704, 721_312),
+    ("squeezenet1_0", "small"): _Network(4, 201.9e6, 0, 1.53e6, 0.52e6, 864, 721_312),
+    ("squeezenet1_1", "imagenet"): _Network(17, 262.6e6, 0, 3.73e6, 1.6e6, 576, 720_768),
+    ("squeezenet1_1", "small"): _Network(4, 88.41e6, 0, 0.851e6, 0.26e6, 576, 720_768),
+    ("densenet121", "imagenet"): _Network(29, 2_833e6, 0, 32.6e6, 1.6e6, 3136, 6_944_448),
+    ("densenet121", "small"): _Network(8, 888.3e6, 0, 10e6, 0.52e6, 576, 6_944_448),
+    ("mobilenet_v2", "imagenet"): _Network(1, 299.5e6, 0, 19.6e6, 2.4e6, 288, 2_223_008),
+    ("mobilenet_v2", "small"): _Network(1, 87.96e6, 0, 4.77e6, 0.29e6, 288, 2_223_008),
+}
+
+
+def _image_network(name: str, shape: tuple[int, ...], outputs: int, said: dict[str, Any]) -> Shape:
+    channels, height, width = shape if len(shape) == 3 else (1, 1, math.prod(shape))
+    network, area = _NETWORKS[name, said["stem"]], height * width / _SIDES[said["stem"]] ** 2
+    head = TABLE["model"][name].features * outputs
+    return Shape(
+        round(network.convolutions * area) + network.dense + head,
+        network.first * channels + network.rest + head + outputs,
+        math.ceil(network.activations * area),
+        convolutional=True,
+        passing=math.ceil(network.passing * area),
+    )
+
+
 _MODELS: dict[str, Callable[[tuple[int, ...], int, dict[str, Any]], Shape]] = {
     "line": _line,
     "softmax": _softmax,
     "mlp": _mlp,
     "lab_cnn": _lab_cnn,
+    **{name: functools.partial(_image_network, name) for name, _ in _NETWORKS},
 }

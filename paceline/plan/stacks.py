@@ -8,6 +8,7 @@ from typing import Any
 
 from paceline.plan.expand import Trial
 from paceline.spec import Part, Run
+from paceline.spec.run import embeds
 
 MEMORY_SHARE = 0.25  # of all there is, for all stacks that train at once
 CACHE_BYTES = 8e6  # of the parameters of one stack: beyond it, updates wait for memory
@@ -19,7 +20,19 @@ def alike(run: Run) -> Hashable:
     """What the runs of one stack share: everything but seed, optimizer, learning rate, schedule, length, clipping,
     and what the table says of a part."""
     parts = (run.data, _shape(run.model), _shape(run.loss))
-    return *parts, run.batch, run.order, run.subset, run.overlap, run.precision, run.device
+    start = (run.weights, run.freeze, run.finetune_after, run.base_lr, run.image_size, run.normalize, run.augment)
+    return *parts, run.batch, run.order, run.subset, run.overlap, run.precision, run.device, start
+
+
+def apart(run: Run) -> str | None:
+    """Why such a run never trains in a stack; None if it may."""
+    if embeds(run):
+        return None if run.weights != "none" else "each seed has a frozen base of its own"
+    if run.freeze != "none" or run.base_lr != 1.0:
+        return "base and head train apart"
+    if run.model.entry is not None and run.model.entry.features:
+        return "a network of this size fills the machine by itself"
+    return None
 
 
 @lru_cache(maxsize=10_000)

@@ -47,6 +47,10 @@ class PackFolder:
         return self.path / "rows.jsonl"
 
     @property
+    def examined(self) -> Path:
+        return self.path / "examined.jsonl"
+
+    @property
     def status(self) -> Path:
         return self.path / "status.json"
 

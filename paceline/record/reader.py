@@ -63,7 +63,8 @@ def read_study(folder: StudyFolder) -> Study:
     stored = read_json(folder.study)
     if not isinstance(stored.get("folder"), str) or "study" not in stored:
         raise RecordError(f"{folder.study}: has no study in it. Run the study again: that writes it anew.")
-    return from_document(Document(str(folder.study), stored["study"]), Path(stored["folder"]))
+    document = Document(str(folder.study), stored["study"])
+    return from_document(document, Path(stored["folder"]), str(stored.get("scale", "")))
 
 
 def read_packs(folder: StudyFolder) -> list[PackState]:

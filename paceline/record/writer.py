@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -18,42 +19,45 @@ class PackWriter:
     def __init__(self, folder: PackFolder) -> None:
         self._folder = folder
         self._runs: dict[str, dict[str, Any]] = read_statuses(folder)
+        self._examined: int | None = None  # opened when first written to
+        self._pictured: set[int] = set()  # examples
 
     def __enter__(self) -> "PackWriter":
-        try:
-            self._rows = os.open(self._folder.rows, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o644)
-        except OSError as error:
-            raise cannot_write(self._folder.rows, error) from None
-        try:
-            self._mend_last_line()
-        except OSError as error:
-            os.close(self._rows)
-            raise cannot_write(self._folder.rows, error) from None
+        self._rows = _open(self._folder.rows, is_row)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._rows)
+        if self._examined is not None:
+            os.close(self._examined)
 
     def row(self, values: dict[str, Any]) -> None:
         self.rows([values])
 
     def rows(self, several: Iterable[dict[str, Any]]) -> None:
-        lines = (json.dumps(values, separators=(",", ":"), allow_nan=False) for values in several)
-        text = "".join(f"{line}\n" for line in lines).encode()
-        try:
-            while text:
-                text = text[os.write(self._rows, text) :]
-        except OSError as error:
-            raise cannot_write(self._folder.rows, error) from None
+        _write(self._rows, b"".join(map(_line, several)), self._folder.rows)
+
+    def examined(self, line: dict[str, Any]) -> None:
+        """What a run got wrong: run, names, matrix, worst (docs/records.md). The last line of a run stands. An example
+        that has been pictured in this file is not pictured again."""
+        known, self._pictured = self._pictured, self._pictured | {m.get("index") for m in line["worst"]}
+        again = [{**mistake, "png": None} if mistake.get("index") in known else mistake for mistake in line["worst"]]
+        text = _line({**line, "worst": again})
+        assert is_examined(text)
+        if self._examined is None:
+            self._examined = _open(self._folder.examined, is_examined)
+        _write(self._examined, text, self._folder.examined)
 
     def sync(self) -> None:
-        """Brings the rows to disk, before something says that they are there."""
-        try:
-            os.fsync(self._rows)
-        except OSError as error:
-            raise cannot_write(self._folder.rows, error) from None
+        """Brings what was written to disk, before something says that it is there."""
+        for file, path in ((self._rows, self._folder.rows), (self._examined, self._folder.examined)):
+            try:
+                if file is not None:
+                    os.fsync(file)
+            except OSError as error:
+                raise cannot_write(path, error) from None
 
     def status(self, run: str, status: str, **details: Any) -> None:
         """How a run stands now; details are kept beside it (reason, step, traceback)."""
@@ -67,30 +71,69 @@ class PackWriter:
         self._runs.update(runs)
         write_json(self._folder.status, {"format": FORMAT, "runs": self._runs})
 
-    def _mend_last_line(self) -> None:
-        """A row cut short by a crash would spoil the next one: cut it off, it is measured again."""
-        size = os.lseek(self._rows, 0, os.SEEK_END)
-        keep = size
-        while keep:
-            at = max(0, keep - 4096)
-            newline = os.pread(self._rows, keep - at, at).rfind(b"\n")
-            if newline >= 0:
-                keep = at + newline + 1
-                break
-            keep = at
-        if is_row(os.pread(self._rows, size - keep, keep)):
-            os.write(self._rows, b"\n")
-        elif keep < size:
-            os.ftruncate(self._rows, keep)
+
+def _line(values: dict[str, Any]) -> bytes:
+    return json.dumps(values, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _open(path: Path, whole: Callable[[bytes], bool]) -> int:
+    """A file to append lines to, its last one mended."""
+    try:
+        file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o644)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    try:
+        _mend_last_line(file, whole)
+    except OSError as error:
+        os.close(file)
+        raise cannot_write(path, error) from None
+    return file
+
+
+def _write(file: int, text: bytes, path: Path) -> None:
+    try:
+        while text:
+            text = text[os.write(file, text) :]
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def _mend_last_line(file: int, whole: Callable[[bytes], bool]) -> None:
+    """A line cut short by a crash would spoil the next one: cut it off, it is measured again."""
+    size = os.lseek(file, 0, os.SEEK_END)
+    keep = size
+    while keep:
+        at = max(0, keep - 4096)
+        newline = os.pread(file, keep - at, at).rfind(b"\n")
+        if newline >= 0:
+            keep = at + newline + 1
+            break
+        keep = at
+    if whole(os.pread(file, size - keep, keep)):
+        os.write(file, b"\n")
+    elif keep < size:
+        os.ftruncate(file, keep)
 
 
 def is_row(line: bytes) -> bool:
     """Whether a line is a whole row, which the beginning of one never is."""
+    row = _mapping(line)
+    return isinstance(row.get("run"), str) and isinstance(row.get("step"), int)
+
+
+def is_examined(line: bytes) -> bool:
+    """Whether a line says what a run got wrong; the beginning of one never does."""
+    said = _mapping(line)
+    lists = [said.get(name) for name in ("names", "matrix", "worst")]
+    return isinstance(said.get("run"), str) and all(isinstance(found, list) for found in lists)
+
+
+def _mapping(line: bytes) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        found = json.loads(line)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(row, dict) and isinstance(row.get("run"), str) and isinstance(row.get("step"), int)
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def read_statuses(folder: PackFolder) -> dict[str, dict[str, Any]]:

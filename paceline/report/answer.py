@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from paceline.report.facts import Facts, Recorded, gather
+from paceline.report.fit import over_fitted
 from paceline.report.methods import methods
-from paceline.report.names import counted, listed
+from paceline.report.names import counted, listed, size
 from paceline.report.published import Published, published
 from paceline.report.sentences import sentences
 from paceline.report.sheets import Sheet, sheets
@@ -35,11 +36,16 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The three sentences, as `paceline run` ends."""
-        return "\n".join(self.sentences)
+        """The three sentences, as `paceline run` ends; before them, that the study was made smaller, if it was."""
+        return "\n".join(filter(None, (self.size, *self.sentences)))
+
+    @property
+    def size(self) -> str:
+        """That this is not the full study, if it is not; else empty."""
+        return size(self.study)
 
     def table(self, key: str) -> pl.DataFrame:
-        """One of the tables by its key: best, published, pairs, target, verdicts, stable, settings, runs."""
+        """One of the tables by its key: best, models, fit, published, pairs, target, verdicts, settings, runs, ..."""
         found = {sheet.key: sheet.table for sheet in self.sheets}
         if key not in found:
             raise KeyError(f"no table '{key}' here; there are {', '.join(found)}.")
@@ -66,9 +72,9 @@ class Answer:
 
 
 def answer(results: Recorded, folder: Path | None = None, *, target: float | None = None) -> Answer:
-    """What the recorded runs say. `folder` is the study's record folder, for the methods; `target` is a value of the
+    """What the recorded runs say. `folder` is the study's record folder; `target` is a value of the
     metric to time, unless the study's early stop names one: see facts._target."""
-    facts = gather(results, target)
+    facts = gather(results, target, folder)
     return Answer(
         question=facts.study.question,
         sentences=sentences(facts),
@@ -81,7 +87,7 @@ def answer(results: Recorded, folder: Path | None = None, *, target: float | Non
 
 
 def _notes(facts: Facts) -> list[str]:
-    made = (_few_seeds, _same_seeds, _selection, _seconds, _unfinished, _behind_in_seeds)
+    made = (_few_seeds, _same_seeds, _selection, _seconds, _unfinished, _behind_in_seeds, _over_fitting)
     return [note for make in made if (note := make(facts))]
 
 
@@ -142,3 +148,8 @@ def _behind_in_seeds(facts: Facts) -> str:
         f"Some seeds of {listed(short['label'])} gave no value even at the best tuned value: the mean is that of the "
         "others, and ranks behind settings whose seeds all finished."
     )
+
+
+def _over_fitting(facts: Facts) -> str:
+    wide = over_fitted(facts)
+    return f"Over-fitting: at the end training accuracy exceeds held-out accuracy for {listed(wide)}." if wide else ""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import polars as pl
@@ -16,6 +17,7 @@ from paceline.analyse.stable import epochs_to_stable
 from paceline.analyse.target import to_target
 from paceline.analyse.verdicts import verdicts
 from paceline.report.names import ALONE, Columns, columns, with_labels
+from paceline.report.wrong import Wrong, examine
 from paceline.spec import Study
 
 MOST_PAIRED = 40  # compared settings that are held against each other; beyond, the best so many
@@ -51,6 +53,7 @@ class Facts:
     stable: pl.DataFrame  # a line a run at the best settings: stable_epoch, best_step, sweet_spot
     sensitivity: dict[str, pl.DataFrame]  # by tuned axis
     chosen_on: str  # validation or test
+    wrong: Wrong | None = None  # what the best setting got wrong, where its runs were examined
 
     @property
     def finished(self) -> bool:
@@ -62,6 +65,11 @@ class Facts:
         """Whether seconds may be shown at all."""
         timing = self.runs.filter(pl.col("status").is_in(ENDED))["timing"]
         return timing.len() > 0 and (timing == "exclusive").fill_null(False).all()
+
+    @property
+    def at_best(self) -> pl.DataFrame:
+        """The runs of each compared setting at its best, best setting first."""
+        return at_best(self.runs, self.best)
 
     @property
     def alike(self) -> list[str]:
@@ -83,7 +91,8 @@ class Facts:
         return self.runs.unique("run").filter(pl.col("status").is_in(statuses)).height
 
 
-def gather(recorded: Recorded, target: float | None = None) -> Facts:
+def gather(recorded: Recorded, target: float | None = None, folder: Path | None = None) -> Facts:
+    """`folder` is the study's record, for what its runs got wrong."""
     study = recorded.study
     runs = recorded.runs.with_columns(pl.lit(study.name).alias(ALONE))
     of = columns(study, runs)
@@ -91,10 +100,10 @@ def gather(recorded: Recorded, target: float | None = None) -> Facts:
     runs, chosen_on = _judged(with_labels(runs, of), rows, study, of)
     values = runs.select("run", "chosen", "value").unique("run")
     best = with_labels(best_of_tuned(runs.drop("chosen", "value"), values, of.compare, of.tune, metric=of.metric), of)
-    at_best = best.select("label", "at").join(runs, on=["label", "at"], how="inner", maintain_order="left_right")
-    pairs, tied = _paired(at_best, best, of)
+    chosen = at_best(runs, best)
+    pairs, tied = _paired(chosen, best, of)
     target = target if target is not None else _target(best, study, of)
-    reached = pl.DataFrame() if target is None else to_target(rows, at_best, ["label"], metric=of.metric, target=target)
+    reached = pl.DataFrame() if target is None else to_target(rows, chosen, ["label"], metric=of.metric, target=target)
     return Facts(
         study=study,
         columns=of,
@@ -106,10 +115,15 @@ def gather(recorded: Recorded, target: float | None = None) -> Facts:
         ties=tied,
         target=target,
         reached=reached,
-        stable=_settled(rows, at_best, of),
+        stable=_settled(rows, chosen, of),
         sensitivity=_sensitivities(runs, values, of),
         chosen_on=chosen_on,
+        wrong=examine(folder, best, chosen),
     )
+
+
+def at_best(runs: pl.DataFrame, best: pl.DataFrame) -> pl.DataFrame:
+    return best.select("label", "at").join(runs, on=["label", "at"], how="inner", maintain_order="left_right")
 
 
 def _measured(rows: pl.DataFrame) -> pl.DataFrame:

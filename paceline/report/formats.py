@@ -69,7 +69,7 @@ def _latex(table: pl.DataFrame, title: str) -> str:
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    return "\n".join([r"% needs \usepackage{booktabs}", *inside])
+    return "\n".join([*([f"% {title}"] if title else []), r"% needs \usepackage{booktabs}", *inside])
 
 
 def _escape(text: str) -> str:

@@ -18,6 +18,11 @@ _RESULTS = (
     "validation_accuracy",
     "validation_loss",
     "train_loss",
+    "gap",
+    "precision",
+    "recall",
+    "truth",
+    "probability",
 )
 LONG = 400  # rows; beyond, a table becomes lines of plain text: it scrolls, and the browser's search finds all of it
 

@@ -8,6 +8,7 @@ import polars as pl
 from paceline.report.results import shown
 from paceline.spec import Study
 
+SIZE = "This is the size '{}', not the full study."
 ALONE = "setting"  # the column that stands for the compared setting where a study compares nothing
 
 
@@ -35,6 +36,16 @@ def columns(study: Study, runs: pl.DataFrame) -> Columns:
     compare = [*(["case"] if study.cases else []), *(named[key] for key in study.compare)]
     metric = "accuracy" if runs["accuracy"].is_not_null().any() else "loss"
     return Columns(compare or [ALONE], [named[key] for key in tune], metric)
+
+
+def size(study: Study) -> str:
+    """A sentence where the study was run at one of its `scales`; else empty."""
+    return SIZE.format(study.scale) if study.scale else ""
+
+
+def titled(study: Study) -> str:
+    """The question, as it stands above a table."""
+    return " ".join(filter(None, (study.question, size(study))))
 
 
 def plain(name: str) -> str:

@@ -14,10 +14,11 @@ from paceline.report.charts import Figure, spec
 from paceline.report.charts.picture import picture
 from paceline.report.configs import cases, shared
 from paceline.report.markup import sheet_html, table_html
+from paceline.report.pictures import pictures_html
 from paceline.report.scripts import vega
 from paceline.report.sheets import Sheet
 
-OPEN = ("best", "published", "target")  # tables that stand open; the others unfold
+OPEN = ("best", "models", "fit", "published", "confused", "target")  # tables that stand open; the others unfold
 TOP = 25  # lines of an open table; the whole of a longer one unfolds
 FIRST = 2  # charts in a notebook
 
@@ -40,10 +41,11 @@ def page(answer: Answer) -> str:
     parts = {
         "title": escape(answer.question or answer.study.name),
         "name": escape(answer.study.name),
-        "answer": "\n".join(f"<p>{escape(sentence)}</p>" for sentence in answer.sentences),
+        "answer": "\n".join(f"<p>{escape(sentence)}</p>" for sentence in answer.text.splitlines()),
         "notes": _list(answer.notes, "notes"),
         "best": "".join(_section(sheet) for sheet in answer.sheets if sheet.key == "best"),
         "charts": "\n".join(map(_figure, answer.figures)),
+        "pictures": pictures_html(answer.facts.wrong),
         "tables": "\n".join(_section(sheet) for sheet in answer.sheets if sheet.key not in ("best", "runs")),
         "claims": _claims(answer),
         "assumed": _assumed(answer),
@@ -60,7 +62,7 @@ def page(answer: Answer) -> str:
 
 def fragment(answer: Answer) -> str:
     """For a notebook: the answer, the best table and the main charts as pictures, without scripts."""
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.sentences)
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.text.splitlines())
     best = "".join(table_html(sheet.table) for sheet in answer.sheets if sheet.key == "best")
     pictures = "".join(f"<figure>{picture(figure.chart, 'currentColor')}</figure>" for figure in answer.figures[:FIRST])
     return f"<div><h3>{escape(answer.question or answer.study.name)}</h3>{said}{best}{pictures}</div>"
@@ -103,7 +105,8 @@ def _claims(answer: Answer) -> str:
     found = answer.published
     if not found or not found.findings:
         return ""
-    source = f' <span class="note">{escape(found.source)}</span>' if found.source else ""
+    said = escape(". ".join(filter(None, (found.source, answer.size))))
+    source = f' <span class="note">{said}</span>' if said else ""
     return f"<section><h2>What was published, in words</h2>{source}{_list(found.findings, 'claims')}</section>"
 
 

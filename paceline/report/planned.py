@@ -11,6 +11,7 @@ from paceline.plan.packs import Pack
 from paceline.record.layout import StudyFolder, read_json
 from paceline.record.reader import read_packs, read_rows, read_study, states
 from paceline.record.writer import STATUSES
+from paceline.report.names import size
 from paceline.report.results import axis_names
 from paceline.report.terminal import Tally, duration
 
@@ -22,7 +23,7 @@ def planned(session: Session) -> list[str]:
     axes = ", ".join(axis_names(session.trials)) or "no axes"
     lines = [f"{study.name}: {study.question}"] if study.question else [study.name]
     lines.append(f"{len(session.ids)} runs: {settings} settings ({axes}) x {study.repeat} seeds; {_done(session)}")
-    return [*lines, *_cost(session, missing)]
+    return [*lines, *filter(None, [size(study)]), *_cost(session, missing)]
 
 
 def _done(session: Session) -> str:
@@ -136,7 +137,7 @@ def begin(session: Session, retry_failed: bool) -> tuple[list[str], Tally]:
     """What `paceline run` says first, and the tally it keeps."""
     missing = session.missing(retry_failed)
     ended = sum(state.ended for state in session.runs.values())
-    lines = [f"{session.study.name}: {ended} of {len(session.ids)} done."]
+    lines = [f"{session.study.name}: {ended} of {len(session.ids)} done.", *filter(None, [size(session.study)])]
     lines += _cost(session, missing) if missing else ["Nothing is missing.", *_stale(session)]
     lines += _namesake(session)
     labels = {trial.id: label(trial.case, trial.axes, trial.run.seed) for trial in session.trials}

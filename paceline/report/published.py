@@ -10,8 +10,10 @@ A study file says it so; the keys of a row that are cases or axes say which meas
         - {optimizer: gd, accuracy_percent: 91}
 
 A row that names tuned values stands beside that setting, beside the best of them where it lists several; one that names
-none stands beside the compared setting at its own best. `accuracy_percent` is an accuracy in per cent. Keys that are
-neither axes nor measured are shown as they are. `published` may also be the list of rows alone.
+none stands beside the compared setting at its own best. `accuracy_percent` is an accuracy in per cent. A row may also
+name a model, a data set, an optimizer, a schedule or weights that the study sets by its cases or its base: it stands
+beside a setting that has them. Keys that are neither of these nor measured are shown as they are. `published` may also
+be the list of rows alone.
 """
 
 from typing import Any, NamedTuple
@@ -23,6 +25,7 @@ from paceline.report.facts import Facts
 from paceline.report.results import shown
 
 MEASURED = ("accuracy", "loss")
+SET = ("data", "model", "optimizer", "schedule", "weights")  # what a row may name though it is no axis
 
 
 class Published(NamedTuple):
@@ -52,7 +55,8 @@ def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any] | None:
     of = facts.columns
     row = _in_units(row)
     keys = {name: _key(row, name) for name in of.setting if _key(row, name) is not None}
-    match = _match(facts, keys)
+    fixed = {name: row[name] for name in SET if name in row and not _is_axis(facts, name)}
+    match = _match(facts, keys, fixed)
     if match is None:
         return None
     line: dict[str, Any] = {"setting": match["label"]}
@@ -64,7 +68,7 @@ def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any] | None:
     for metric in MEASURED:
         if isinstance(row.get(metric), (int, float)):
             line |= _both(facts, match, metric, float(row[metric]))
-    known = {*MEASURED, *of.setting, *(name.removeprefix("axis.") for name in of.setting)}
+    known = {*MEASURED, *fixed, *of.setting, *(name.removeprefix("axis.") for name in of.setting)}
     return line | {f"published {key}": _words(value) for key, value in row.items() if key not in known}
 
 
@@ -80,15 +84,28 @@ def _key(row: dict[str, Any], column: str) -> Any:
     return row.get(column, row.get(column.removeprefix("axis.")) if column not in MEASURED else None)
 
 
-def _match(facts: Facts, keys: dict[str, Any]) -> dict[str, Any] | None:
-    """The best measured setting that agrees with all the keys."""
+def _is_axis(facts: Facts, name: str) -> bool:
+    return name in facts.columns.setting or f"axis.{name}" in facts.columns.setting
+
+
+def _has(facts: Facts, case: str | None, name: str, value: Any) -> bool:
+    """Whether the runs of a case have this part, by its name."""
+    said = facts.study.cases.get(case or "", {}).get(name, facts.study.base.get(name))
+    return shown(said.get("name") if isinstance(said, dict) else said) == shown(value)
+
+
+def _match(facts: Facts, keys: dict[str, Any], fixed: dict[str, Any]) -> dict[str, Any] | None:
+    """The best measured setting that agrees with all the keys, and has what is fixed."""
     tuned = any(name in keys for name in facts.columns.tune)
     table = facts.settings if tuned else facts.best
     for name, value in keys.items():
         wanted = [shown(v) for v in (value if isinstance(value, list) else [value])]
         held = pl.Series([shown(v) in wanted for v in table[name]], dtype=pl.Boolean)
         table = table.filter(held)
-    return table.row(0, named=True) if table.height and keys else None
+    for name, value in fixed.items():
+        cases = table["case"] if "case" in table.columns else [None] * table.height
+        table = table.filter(pl.Series([_has(facts, case, name, value) for case in cases], dtype=pl.Boolean))
+    return table.row(0, named=True) if table.height and (keys or fixed) else None
 
 
 def _both(facts: Facts, match: dict[str, Any], metric: str, value: float) -> dict[str, Any]:

@@ -7,10 +7,12 @@ from typing import Any
 import polars as pl
 
 from paceline.plan.expand import Trial
-from paceline.record.reader import SCHEMA, PackState, states
+from paceline.record.reader import SCHEMA, PackState, RunState, states
 from paceline.spec import Study
 
 _LAST = ("step", "seconds", "wall_seconds", "train_loss", "loss", "accuracy", "validation_loss", "validation_accuracy")
+
+_MEMORY = ("peak_bytes", "memory_bytes")  # of status.json, where the run was measured
 
 
 def axis_names(trials: Iterable[Trial]) -> list[str]:
@@ -70,9 +72,16 @@ def run_table(
             "evaluation_seconds", [s.details.get("evaluation_seconds") if s else None for s in standing], pl.Float64
         ),
     )
+    frame = frame.with_columns(
+        _noted(standing, name) for name in _MEMORY if any(s and name in s.details for s in standing)
+    )
     order = ["accuracy", "step"] if select == "best_epoch" and rows["accuracy"].is_not_null().any() else ["step"]
     last = rows.sort(order, nulls_last=False).group_by("run").agg(pl.col(name).last() for name in _LAST)
     return frame.join(last, on="run", how="left", maintain_order="left")
+
+
+def _noted(standing: list[RunState | None], name: str) -> pl.Series:
+    return pl.Series(name, [s.details.get(name) if s else None for s in standing], pl.Int64)
 
 
 def setting_table(study: Study, runs: pl.DataFrame) -> pl.DataFrame:

@@ -7,10 +7,13 @@ import polars as pl
 
 from paceline.analyse.intervals import summarise
 from paceline.report.facts import MOST_PAIRED, Facts
-from paceline.report.names import ALONE, listed, plain
+from paceline.report.fit import fit_table
+from paceline.report.models import model_table
+from paceline.report.names import ALONE, listed, plain, size
 from paceline.report.profiles import profile
 from paceline.report.published import published
 from paceline.report.results import shown
+from paceline.report.wrong import mistakes_table, pairs_table
 
 _MEASURED = (
     "train_loss",
@@ -32,8 +35,9 @@ class Sheet(NamedTuple):
 
 
 def sheets(facts: Facts) -> tuple[Sheet, ...]:
-    made = (_best, _published, _pairs, _reached, _profile, _verdicts, _stable, _settings, _runs)
-    return tuple(sheet for make in made for sheet in make(facts) if sheet.table.height)
+    answered = (_best, _models, _fit, _published, _confused, _mistakes)
+    behind = (_pairs, _reached, _profile, _verdicts, _stable, _settings, _runs)
+    return tuple(sheet for make in (*answered, *behind) for sheet in make(facts) if sheet.table.height)
 
 
 def _profile(facts: Facts) -> Iterator[Sheet]:
@@ -60,7 +64,15 @@ def _best(facts: Facts) -> Iterator[Sheet]:
     table = table.drop(_silent(table))
     at = f" at its own best {listed(map(plain, of.tune))}, chosen on {facts.chosen_on}," if of.tune else ""
     note = f"Each compared setting{at} with {of.metric} on test: mean, 95 % interval (low, high) and n over seeds."
-    yield Sheet("best", "Best of each compared setting", note, _named(facts, table.rename({"mean": of.metric})))
+    note = " ".join(filter(None, (size(facts.study), note)))
+    yield Sheet(
+        "best", _sized(facts, "Best of each compared setting"), note, _named(facts, table.rename({"mean": of.metric}))
+    )
+
+
+def _sized(facts: Facts, title: str) -> str:
+    """A title that says so where the study was run at a smaller size."""
+    return f"{title} (size '{facts.study.scale}')" if facts.study.scale else title
 
 
 def _silent(table: pl.DataFrame) -> list[str]:
@@ -100,8 +112,50 @@ def _published(facts: Facts) -> Iterator[Sheet]:
     if found and found.table.height:
         source = f" Source: {found.source}." if found.source else ""
         missing = f" {found.unmatched} published rows name no setting of this study." if found.unmatched else ""
-        note = f"Measured here on the machine named under Methods.{source}{missing}"
-        yield Sheet("published", "Published beside measured", note, found.table)
+        smaller = f"{size(facts.study)} What was published is of the full one. " if facts.study.scale else ""
+        note = f"{smaller}Measured here on the machine named under Methods.{source}{missing}"
+        yield Sheet("published", _sized(facts, "Published beside measured"), note, found.table)
+
+
+def _models(facts: Facts) -> Iterator[Sheet]:
+    if found := model_table(facts):
+        memory = " Memory is the most that any seed's process held, and its share of the machine's (or device's)."
+        note = (
+            f"Seconds of training an epoch, {facts.columns.metric} on test with its 95 % interval over seeds."
+            f"{memory if 'memory GB' in found.table.columns else ''} {found.refusal}"
+        )
+        yield Sheet("models", _sized(facts, "Models side by side"), note.rstrip(), _named(facts, found.table))
+
+
+def _fit(facts: Facts) -> Iterator[Sheet]:
+    table = fit_table(facts)
+    if table.is_empty():
+        return
+    on = "validation" if "validation accuracy" in table.columns else "test"
+    gap = (
+        "Training accuracy is that of the batches since the row before the last. "
+        f"gap: training less {on} accuracy at the last row, mean with 95 % interval (low, high) and n over seeds."
+    )
+    scores = "Macro precision and recall: on test, every class counts alike; a class never said has precision 0."
+    said = [text for name, text in (("gap", gap), ("macro precision", scores)) if name in table.columns]
+    title = "Training beside held-out accuracy" if "gap" in table.columns else "Precision and recall"
+    yield Sheet("fit", _sized(facts, title), " ".join(said), table.rename({"label": "setting"}))
+
+
+def _confused(facts: Facts) -> Iterator[Sheet]:
+    if facts.wrong:
+        note = (
+            f"{facts.wrong.setting}, counts summed: wrong answers on test at the last evaluation, most frequent first."
+        )
+        yield Sheet("confused", "Most confused pairs of classes", note, pairs_table(facts.wrong))
+
+
+def _mistakes(facts: Facts) -> Iterator[Sheet]:
+    if facts.wrong:
+        note = (
+            f"{facts.wrong.setting}: wrong answers given with the highest probability; example counts the test split."
+        )
+        yield Sheet("mistakes", "Surest mistakes, listed", note, mistakes_table(facts.wrong))
 
 
 def _pairs(facts: Facts) -> Iterator[Sheet]:

@@ -68,10 +68,15 @@ def read(kind: str, said: Any, later: Collection[str] = ()) -> Part:
 
 
 def _split(kind: str, said: Any) -> tuple[str, dict[str, Any]]:
-    if isinstance(said, str):
-        return said, {}
-    if isinstance(said, dict) and isinstance(said.get("name"), str):
-        return said["name"], {key: value for key, value in said.items() if key != "name"}
+    """Name and arguments; `folder:PATH` is short for the data set folder with that path."""
+    name = said.get("name") if isinstance(said, dict) else said
+    if isinstance(name, str):
+        args = {key: value for key, value in said.items() if key != "name"} if isinstance(said, dict) else {}
+        if kind == "data" and name.startswith("folder:"):
+            if "path" in args:
+                raise ArgumentError("the folder is said twice.", "path")
+            return "folder", {**args, "path": name.removeprefix("folder:")}
+        return name, args
     raise ArgumentError(f"{said!r} is no {kind}; say a name, or {{name: ..., argument: ...}}.")
 
 

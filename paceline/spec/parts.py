@@ -29,7 +29,7 @@ def is_number(value: Any) -> bool:
 class Arg:
     """One argument: how it is typed, what it is when unsaid, where it must lie."""
 
-    type: str  # number, integer, flag, word, numbers or integers (lists)
+    type: str  # number, integer, flag, word, text, numbers or integers (lists)
     default: Any = REQUIRED
     low: float | None = None
     high: float | None = None
@@ -48,6 +48,10 @@ class Arg:
             if value in self.choices:
                 return value
             raise ArgumentError(f"unknown value {value!r}. {nearest(str(value), self.choices)}", key)
+        if self.type == "text":
+            if isinstance(value, str) and value.strip():
+                return value
+            raise ArgumentError(f"{value!r} is not a text.", key)
         return self._read_number(value, key)
 
     def _read_number(self, value: Any, key: str) -> int | float:
@@ -82,6 +86,7 @@ class Entry:
     task: str = ""  # losses and data: classes or values
     about: str = ""
     stacks: tuple[str, ...] = ()  # models and losses: arguments in which the runs of one stack may differ
+    features: int = 0  # networks with a base and a head: how many numbers (or maps) the one gives the other
 
 
 def number(default: Any = REQUIRED, low: float | None = None, high: float | None = None, above: bool = False) -> Arg:
@@ -114,7 +119,11 @@ _smoothing = number(0.0, low=0, high=1)
 _beta = {"beta1": share(0.9), "beta2": share(0.999), "epsilon": _epsilon}
 _share = number(0.0, low=0, high=1)
 _validation = integer(5000, low=0, high=50_000)
+_size = integer(96, low=8, high=1024)
+_split_seed = integer(0, low=0)
 _SMOOTHING = ("label_smoothing",)
+_stem = word("imagenet", "small")
+_half = {"stem": _stem, "dropout": share(0.5)}
 
 TABLE: dict[str, dict[str, Entry]] = {
     "data": {
@@ -151,6 +160,54 @@ TABLE: dict[str, dict[str, Entry]] = {
             task="classes",
             about="Gaussian clusters",
         ),
+        "cifar10": Entry(
+            "paceline.data.sources.cifar:cifar10",
+            {"validation": integer(5000, low=0, high=49_999)},
+            task="classes",
+            about="32 x 32 in colour",
+        ),
+        "cifar100": Entry(
+            "paceline.data.sources.cifar:cifar100",
+            {"validation": integer(5000, low=0, high=49_999), "labels": word("fine", "coarse")},
+            task="classes",
+            about="32 x 32 in colour, 100 classes or 20",
+        ),
+        "folder": Entry(
+            "paceline.data.sources.folder:folder",
+            {
+                "path": Arg("text"),
+                "size": _size,
+                "test": share(0.2, above=True),
+                "validation": share(0.1),
+                "split_seed": _split_seed,
+            },
+            task="classes",
+            about="your own images, a sub-folder a class; short: `folder:PATH`",
+        ),
+        "fruits": Entry(
+            "paceline.data.sources.fruits:fruits",
+            {"size": _size, "validation": share(0.1)},
+            task="classes",
+            about="photos of fresh and rotten fruits",
+        ),
+        "caltech101": Entry(
+            "paceline.data.sources.caltech:caltech101",
+            {
+                "size": _size,
+                "validation": share(0.1),
+                "split": word("course", "random"),
+                "test": share(0.2, above=True),
+                "split_seed": _split_seed,
+            },
+            task="classes",
+            about="photos of objects",
+        ),
+        "caltech256": Entry(
+            "paceline.data.sources.caltech:caltech256",
+            {"size": _size, "test": share(0.2, above=True), "validation": share(0.1), "split_seed": _split_seed},
+            task="classes",
+            about="photos of objects, and clutter",
+        ),
     },
     "model": {
         "line": Entry(
@@ -178,6 +235,40 @@ TABLE: dict[str, dict[str, Entry]] = {
             {"dropout": number(0.5, low=0, high=1), "init": word("truncated_normal", "kaiming", "torch")},
             about="5x5x32, pool, 5x5x64, pool, 1024",
             stacks=("dropout", "init"),
+        ),
+        "alexnet": Entry(
+            "paceline.models.alexnet:AlexNet", _half, about="5 convolutions and 3 dense layers", features=4096
+        ),
+        "vgg16_bn": Entry(
+            "paceline.models.vgg:VGG16BN", _half, about="VGG of 16 layers, normalised by batch", features=4096
+        ),
+        "vgg19": Entry("paceline.models.vgg:VGG19", _half, about="VGG of 19 layers", features=4096),
+        "vgg19_bn": Entry(
+            "paceline.models.vgg:VGG19BN", _half, about="VGG of 19 layers, normalised by batch", features=4096
+        ),
+        "resnet18": Entry(
+            "paceline.models.resnet:ResNet18", {"stem": _stem}, about="residual, 18 layers", features=512
+        ),
+        "resnet50": Entry(
+            "paceline.models.resnet:ResNet50", {"stem": _stem}, about="residual, 50 layers", features=2048
+        ),
+        "squeezenet1_0": Entry(
+            "paceline.models.squeezenet:SqueezeNet10", _half, about="fires, 1.2 million parameters", features=512
+        ),
+        "squeezenet1_1": Entry(
+            "paceline.models.squeezenet:SqueezeNet11", _half, about="fires, pooled earlier", features=512
+        ),
+        "densenet121": Entry(
+            "paceline.models.densenet:DenseNet121",
+            {"stem": _stem, "dropout": share(0.0)},
+            about="densely connected, 121 layers",
+            features=1024,
+        ),
+        "mobilenet_v2": Entry(
+            "paceline.models.mobilenet:MobileNetV2",
+            {"stem": _stem, "dropout": share(0.2)},
+            about="inverted residuals, convolved channel by channel",
+            features=1280,
         ),
     },
     "loss": {

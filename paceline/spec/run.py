@@ -51,6 +51,16 @@ def _overlap(value: Any) -> float | int:
     raise ValueError(f"{value!r} is not an overlap; say a share below 1, a number of examples, or true for one half")
 
 
+def _flip(value: Any) -> Any:
+    return {True: "horizontal", False: "none"}.get(value, value) if isinstance(value, bool) else value
+
+
+def _shift(value: Any) -> Any:
+    if not is_number(value) or value < 0 or (value >= 1 and value != int(value)):
+        raise ValueError(f"{value!r} is not a shift; say a share of the side below 1, or whole pixels")
+    return value
+
+
 def _subset(value: Any) -> Any:
     return {"size": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
@@ -74,6 +84,17 @@ class EarlyStop(Frozen):
     metric: Literal["accuracy", "loss"] = "accuracy"
 
 
+class Augment(Frozen):
+    """How training images are changed at random, each time they are seen."""
+
+    flip: Annotated[Literal["none", "horizontal", "vertical", "both"], BeforeValidator(_flip)] = "none"
+    shift: Annotated[float, BeforeValidator(_shift)] = 0  # at most, share of the side or pixels; edges are repeated
+    crop: Whole = Field(0, ge=0)  # pixels of black border, of which a picture of the old size is cut
+    rotate: Number = Field(0, ge=0, le=180)  # degrees, at most, either way
+    zoom: Number = Field(0, ge=0, lt=1)  # at most, in or out, as a share
+    cutout: Whole = Field(0, ge=0)  # side in pixels of a square that is blackened
+
+
 class Run(Frozen):
     data: _part("data")  # type: ignore[valid-type]
     model: _part("model")  # type: ignore[valid-type]
@@ -82,6 +103,13 @@ class Run(Frozen):
     lr: Number = Field(gt=0)
     schedule: _part("schedule") = Part("schedule", "constant")  # type: ignore[valid-type]
     warmup: Whole = Field(0, ge=0)  # steps of linear warm-up in front of the schedule
+    weights: str = "none"  # to start from: a file, or imagenet
+    freeze: Literal["none", "base"] = "none"  # base: all but the head keeps the weights it starts with
+    finetune_after: Number | None = Field(None, ge=0)  # epochs after which a frozen base trains too
+    base_lr: Number = Field(1.0, gt=0)  # learning rate of the base, times that of the head
+    image_size: Whole | None = Field(None, ge=1)  # side to which images are scaled on the device
+    normalize: Literal["auto", "none", "data", "imagenet"] = "auto"  # auto: as the weights were; else data for colour
+    augment: Augment | None = None
     batch: Annotated[int | str, BeforeValidator(_batch)] = 100  # examples, or an expression of the epoch
     order: Literal["shuffle", "file", "random"] = "shuffle"  # random draws with replacement
     subset: Annotated[Subset | None, BeforeValidator(_subset)] = None
@@ -100,6 +128,12 @@ class Run(Frozen):
     trial: Whole = Field(0, ge=0)  # repetition of a timing with the same seed
 
 
+def embeds(run: Run) -> bool:
+    """Whether a frozen base makes the same of every image each time, so that it needs to be asked only once."""
+    unchanging = run.freeze == "base" and run.finetune_after is None and run.augment is None
+    return unchanging and run.model.entry is not None and run.model.entry.features > 0
+
+
 def construct(values: dict[str, Any]) -> Run:
     """A Run from values that have been read already: a plan makes 100,000 of these."""
     run = Run.__new__(Run)
@@ -113,7 +147,7 @@ def construct(values: dict[str, Any]) -> Run:
 _UNSET: set[str] = set()
 FIELDS = tuple(Run.model_fields)
 PARTS = tuple(TABLE)
-GROUPS: dict[str, type[Frozen]] = {"subset": Subset, "early_stop": EarlyStop}
+GROUPS: dict[str, type[Frozen]] = {"subset": Subset, "early_stop": EarlyStop, "augment": Augment}
 
 
 def refuse_unknown(group: str, said: Any) -> None:
@@ -140,6 +174,10 @@ def check(run: Run) -> None:
     stop = run.early_stop
     if stop and (stop.patience is None) == (stop.target is None):
         raise ArgumentError("say patience or target, one of the two.", "early_stop")
+    if run.finetune_after is not None and run.freeze == "none":
+        raise ArgumentError("nothing is frozen that could train later; say freeze: base too.", "finetune_after")
+    if run.augment is not None and run.augment == Augment():
+        raise ArgumentError("it changes nothing; say flip, shift, crop, rotate, zoom or cutout.", "augment")
     sgd = run.optimizer.complete if run.optimizer.name == "sgd" else {}
     if sgd.get("nesterov") and (sgd["momentum"] == 0 or sgd["dampening"] > 0):
         raise ArgumentError("sgd's nesterov needs a momentum above 0 and no dampening.", "optimizer")

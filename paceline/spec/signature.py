@@ -13,7 +13,11 @@ from paceline.errors import nearest
 from paceline.spec.part import Part
 from paceline.spec.parts import ArgumentError
 
-_GIVEN = {"model": ("input_shape", "outputs", "classes"), "data": ("files",), "optimizer": ("lr",)}  # by name
+_GIVEN = {
+    "model": ("input_shape", "outputs", "classes", "num_classes"),
+    "data": ("files",),
+    "optimizer": ("lr",),
+}  # by name
 _PLACES = {"loss": 2, "optimizer": 1, "schedule": 2}  # by place: outputs, targets; params; step, total
 
 

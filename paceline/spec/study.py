@@ -40,6 +40,7 @@ class Study(Frozen):
 
     _document: Document = PrivateAttr()
     _folder: Path = PrivateAttr()
+    _scale: str = PrivateAttr("")
 
     @property
     def document(self) -> Document:
@@ -49,6 +50,11 @@ class Study(Frozen):
     def folder(self) -> Path:
         """Where the user's own parts are looked for: beside the study file."""
         return self._folder
+
+    @property
+    def scale(self) -> str:
+        """Which of its named sizes this is; empty for the full study."""
+        return self._scale
 
 
 def load(file: Path, *, sets: list[str] | None = None, seeds: int | None = None, scale: str | None = None) -> Study:
@@ -62,10 +68,10 @@ def load(file: Path, *, sets: list[str] | None = None, seeds: int | None = None,
         document = override(document, key.strip(), value, f"--set {text}")
     if seeds is not None:
         document = override(document, "repeat", seeds, f"--seeds {seeds}")
-    return from_document(document, file.resolve().parent)
+    return from_document(document, file.resolve().parent, scale or "")
 
 
-def from_document(document: Document, folder: Path) -> Study:
+def from_document(document: Document, folder: Path, scale: str = "") -> Study:
     document = _accept_case_list(document)
     if not isinstance(document.data, dict):
         raise document.error((), "a study is a mapping with name, base, compare, tune, cases and repeat.")
@@ -75,7 +81,7 @@ def from_document(document: Document, folder: Path) -> Study:
     except ValidationError as error:
         path, message = said(error)
         raise document.error(path, message) from None
-    study._document, study._folder = document, folder
+    study._document, study._folder, study._scale = document, folder, scale
     _check_axes(study)
     return study
 

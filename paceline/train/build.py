@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from paceline.data.dataset import Dataset, Split, tensor_checksum
 from paceline.data.draws import key
 from paceline.data.locate import Files
+from paceline.data.pretrained import Found, find
 from paceline.errors import StudyError
 from paceline.optim.optimizer import build as build_rule
 from paceline.optim.rule import Rule
@@ -21,6 +22,8 @@ from paceline.optim.schedules import with_warmup
 from paceline.spec import Part, Run
 from paceline.spec.parts import ArgumentError
 from paceline.spec.signature import source_hash, source_of
+from paceline.train import weights as weight_files
+from paceline.train.base import Trained, head_of
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 Schedule = Callable[[int, int], float]
@@ -97,17 +100,76 @@ def _check_own(part: Part, tensors: list[Tensor]) -> None:
             raise StudyError(f"'{part.name}' gives {wrong}.", key="data")
 
 
-def model(run: Run, dataset: Dataset, folder: Path) -> nn.Module:
-    """The network at its start: a function of the run's seed alone, whatever was drawn before."""
+def model(run: Run, dataset: Dataset, folder: Path, files: Files | None = None) -> nn.Module:
+    """The network at its start: a function of the run's seed and of its weights, whatever was drawn before."""
+    if dataset.base_shape is not None:
+        return Head(_drawn(run, dataset, folder))
+    return network(run, dataset, folder, files)
+
+
+class Head(nn.Module):
+    """The head of a network alone, for what its frozen base made of the images."""
+
+    def __init__(self, whole: nn.Module) -> None:
+        super().__init__()
+        self.head = whole.head
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.flatten(self.head(x), 1)  # type: ignore[operator]
+
+
+def network(run: Run, dataset: Dataset, folder: Path, files: Files | None = None) -> nn.Module:
+    """The whole network, with the weights that the run starts from."""
+    built = _drawn(run, dataset, folder)
+    found = weights(run, folder, files)
+    if found:
+        fit = weight_files.load(built, weight_files.read(found.path), head_of(built, dataset.outputs), found.path)
+        if fit.missing and run.freeze == "base":
+            raise StudyError(
+                f"{found.path} lacks a part of the base, {fit.missing[0]} for one, which would stay frozen as drawn.",
+                key="freeze",
+            )
+    return built
+
+
+def weights(run: Run, folder: Path, files: Files | None = None) -> Found | None:
+    if run.weights == "none":
+        return None
+    return find(run.weights, run.model.name, files or Files.search(), folder)
+
+
+def input_shape(run: Run, dataset: Dataset) -> tuple[int, ...]:
+    """Of an example as the network sees it."""
+    if dataset.base_shape is not None:
+        return dataset.base_shape
+    shape = dataset.input_shape
+    return shape if run.image_size is None else (shape[0], run.image_size, run.image_size)
+
+
+def _drawn(run: Run, dataset: Dataset, folder: Path) -> nn.Module:
     make = _maker(run.model, folder)
-    given = {"input_shape": dataset.input_shape, "outputs": dataset.outputs, "classes": dataset.classes}
+    given = {
+        "input_shape": input_shape(run, dataset),
+        "outputs": dataset.outputs,
+        "classes": dataset.classes,
+        "num_classes": dataset.outputs,
+    }
     accepts = inspect.signature(make).parameters
+    passed = {name: value for name, value in given.items() if name in accepts}
+    if run.model.path.startswith(("torchvision.", "timm")):  # their makers hand it on as one of **kwargs
+        passed["num_classes"] = dataset.outputs
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(key(run.seed, "init"))
-        built = make(**{name: value for name, value in given.items() if name in accepts}, **run.model.complete)
+        built = make(**passed, **run.model.complete)
     if not isinstance(built, nn.Module):
         raise StudyError(f"'{run.model.name}' made a {type(built).__name__}, not a torch.nn.Module.", key="model")
     return built
+
+
+def trained(run: Run, model: nn.Module, dataset: Dataset, folder: Path) -> Trained:
+    """The optimizer of the model, or those of its head and of its base."""
+    whole = dataset.base_shape is not None or (run.freeze == "none" and run.base_lr == 1.0)
+    return Trained(model, run, dataset.outputs, lambda parameters: optimizer(run, parameters, folder), whole)
 
 
 def loss(run: Run, folder: Path) -> Loss:

@@ -40,15 +40,16 @@ def load(path: Path) -> dict[str, Any]:
     return state
 
 
-def restore(model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+def restore(model: nn.Module, optimizers: dict[str, torch.optim.Optimizer], state: dict[str, Any]) -> None:
     """Into the tensors that are there already, so that their layout in memory stays what it was."""
     model.load_state_dict(state["model"])
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    for index, values in state["optimizer"]["state"].items():
-        for name, value in values.items():
-            if isinstance(value, Tensor) and value.shape == parameters[index].shape and value.dim():
-                values[name] = torch.empty_like(parameters[index], dtype=value.dtype).copy_(value)
-    optimizer.load_state_dict(state["optimizer"])
+    for name, optimizer in optimizers.items():
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        for index, values in state[name]["state"].items():
+            for key, value in values.items():
+                if isinstance(value, Tensor) and value.shape == parameters[index].shape and value.dim():
+                    values[key] = torch.empty_like(parameters[index], dtype=value.dtype).copy_(value)
+        optimizer.load_state_dict(state[name])
 
 
 def _pack(value: Any, tensors: dict[str, Tensor]) -> Any:

@@ -7,7 +7,7 @@ boundary: whoever drives it may take a snapshot there, or stop by closing it.
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,17 @@ from torch import Tensor, nn
 from paceline.data.batches import Composition
 from paceline.data.dataset import Dataset
 from paceline.data.draws import key
+from paceline.data.locate import Files
 from paceline.data.memory import Memory
 from paceline.errors import StudyError
 from paceline.spec import Run
-from paceline.train import build, checkpoint, device
+from paceline.train import build, checkpoint, device, peak
+from paceline.train.base import Trained
 from paceline.train.clock import Clock
 from paceline.train.early import Stopper
 from paceline.train.evaluate import Score, evaluate
+from paceline.train.examine import examine
+from paceline.train.look import look
 from paceline.train.rows import Mark, Outcome, Pause, Row, due, ending, row
 from paceline.train.threads import suited_threads
 
@@ -36,17 +40,19 @@ def train(
     folder: Path = Path(),
     resume: dict[str, Any] | None = None,
     cores: int | None = None,
+    files: Files | None = None,
 ) -> Iterator[Row | Pause | Outcome]:
     """Trains the run; rows at step 0, at every evaluation and at the end, then the outcome.
 
     `cores`: CPU threads it may use; it takes as many as its steps have work for. Unsaid, torch's setting stays.
+    `files`: where weights are looked for.
     """
-    made = _set_up(run, dataset, folder, cores)
-    model, optimizer, total = made.model, made.optimizer, made.total
+    made = _set_up(run, dataset, folder, cores, files)
+    model, trained, total = made.model, made.trained, made.total
     classes = dataset.classes is not None
     position, stopper = _Position.start(made.device), Stopper(run.early_stop)
     if resume is not None:
-        checkpoint.restore(model, optimizer, resume)
+        checkpoint.restore(model, trained.optimizers, resume)
         torch.set_num_threads(resume["threads"])
         position.load(resume["position"])
         stopper.load(resume["stopper"])
@@ -55,40 +61,40 @@ def train(
     def snapshot() -> dict[str, Any]:
         return {
             "model": model.state_dict(),
-            "optimizer": optimizer.state_dict(),
+            **trained.state(),
             "position": position.__dict__,
             "clock": clock.state(),
             "stopper": stopper.state(),
             "threads": torch.get_num_threads(),
         }
 
-    def measure(lr: float) -> tuple[Row, dict[str, Score]]:
+    def measure(lr: float) -> tuple[Row, dict[str, Score], Tensor]:
         with clock.evaluating():
-            scores = {name: evaluate(model, optimizer, made.loss, split) for name, split in made.held_out.items()}
-        return row(position.mark(classes), clock, scores, lr, _extras(model)), scores
+            found = {name: evaluate(model, trained, made.loss, split) for name, split in made.held_out.items()}
+        scores = {name: score for name, (score, _) in found.items()}
+        return row(position.mark(classes), clock, scores, lr, _extras(model)), scores, found["test"][1]
 
     if position.step == 0:
         yield measure(run.lr * made.factor(0, total))[0]
-    model.train()
+    trained.mode()
     paused = time.perf_counter()
     clock.start()
     for batch in made.composition.batches(position.step):
         lr = run.lr * made.factor(batch.step, total)
         if not 0 <= lr < math.inf:
             raise StudyError(f"the schedule makes lr {lr} at step {batch.step}.", key="schedule")
-        for group in optimizer.param_groups:
-            group["lr"] = lr
+        trained.at(batch.epoch, lr)
         device.seed(made.device, key(run.seed, "layers", batch.step))
         for index, layer in enumerate(made.random_layers):
             layer.reseed(key(run.seed, "dropout", batch.step, index))
 
-        x, y = made.training.gather(batch.indices)
+        x, y = made.training.gather(batch.indices, key(run.seed, "augment", batch.step))
         outputs = model(x)
         loss = made.loss(outputs, y)
-        optimizer.zero_grad(set_to_none=True)
+        trained.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        _clip(run, made.parameters)
-        optimizer.step()
+        _clip(run, trained)
+        trained.step()
         position.advance(batch.epoch, len(y), loss.detach(), outputs.detach(), y if classes else None)
 
         last = position.step == total
@@ -98,12 +104,13 @@ def train(
             continue
         clock.stop()
         if wanted or not finite:
-            now, scores = measure(lr)
+            now, scores, answers = measure(lr)
             yield now
             position.clear()
             over = ending(now, last, total, stopper.verdict(scores), clock)
             if over:
-                yield over
+                examined = examine(answers, made.held_out["test"].targets) if classes and not now.nonfinite else None
+                yield replace(over, examined=examined, peak=peak.peak(made.device) if made.peaks else None)
                 return
         yield Pause(position.step, total, snapshot)
         paused = time.perf_counter()
@@ -116,8 +123,7 @@ class _SetUp:
 
     device: torch.device
     model: nn.Module
-    parameters: list[nn.Parameter]
-    optimizer: torch.optim.Optimizer
+    trained: Trained
     loss: build.Loss
     factor: build.Schedule  # on lr, by step
     training: Memory
@@ -125,18 +131,23 @@ class _SetUp:
     composition: Composition
     total: int  # steps
     random_layers: list[Any]  # whose draws follow the step
+    peaks: bool  # whether its memory can be told from that of earlier runs
     look_every: int  # steps after which the loss is looked at: on a GPU a look makes it wait
 
 
-def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None) -> _SetUp:
+def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: Files | None) -> _SetUp:
     target, dtype = device.resolve(run.device), build.DTYPES[run.precision]
     device.prepare(target)
-    model = build.model(run, dataset, folder).to(target, dtype)
+    peaks = peak.reset(target)
+    model = build.model(run, dataset, folder, files).to(target, dtype)
     channels_last = not run.model.own and any(isinstance(layer, nn.Conv2d) for layer in model.modules())
     if channels_last:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    data = {name: Memory(split, target, dtype, channels_last) for name, split in dataset.splits.items()}
+    shown = look(run, dataset)
+    data = {
+        name: Memory(split, target, dtype, channels_last, shown, run.augment if name == "train" else None)
+        for name, split in dataset.splits.items()
+    }
     training = data.pop("train")
     composition = Composition(run, len(dataset.train))
     if cores is not None:
@@ -144,8 +155,7 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None) -> _Set
     return _SetUp(
         device=target,
         model=model,
-        parameters=parameters,
-        optimizer=build.optimizer(run, parameters, folder),
+        trained=build.trained(run, model, dataset, folder),
         loss=build.loss(run, folder),
         factor=build.schedule(run, folder),
         training=training,
@@ -153,6 +163,7 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None) -> _Set
         composition=composition,
         total=composition.total_steps(),
         random_layers=[layer for layer in model.modules() if hasattr(layer, "reseed")],
+        peaks=peaks,
         look_every=1 if target.type == "cpu" else 50,
     )
 
@@ -198,11 +209,11 @@ class _Position:
         self.loss_sum, self.correct = torch.zeros_like(self.loss_sum), torch.zeros_like(self.correct)
 
 
-def _clip(run: Run, parameters: list[nn.Parameter]) -> None:
+def _clip(run: Run, trained: Trained) -> None:
     if run.clip_value is not None:
-        nn.utils.clip_grad_value_(parameters, run.clip_value)
+        nn.utils.clip_grad_value_(trained.parameters, run.clip_value)
     if run.clip_norm is not None:
-        nn.utils.clip_grad_norm_(parameters, run.clip_norm)
+        nn.utils.clip_grad_norm_(trained.parameters, run.clip_norm)
 
 
 def _extras(model: nn.Module) -> dict[str, float]:

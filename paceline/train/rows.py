@@ -10,6 +10,7 @@ import torch
 from paceline.spec import Run
 from paceline.train.clock import Clock
 from paceline.train.evaluate import Score
+from paceline.train.examine import Examined
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Outcome:
     step: int
     threads: int
     evaluation_seconds: float  # of the wall seconds; in a stack, of the whole stack
+    examined: Examined | None = None  # of a run that ended well
+    peak: tuple[int, int] | None = None  # bytes held at most, of all there are; of a run alone
 
 
 def due(run: Run, step: int, total: int, ends_epoch: bool) -> bool:

@@ -9,7 +9,7 @@ from paceline.errors import DataError
 
 
 def test_an_unknown_set_gets_the_nearest_name():
-    with pytest.raises(DataError, match=r"'mnits'. Did you mean 'mnist'\? Allowed: digits, "):
+    with pytest.raises(DataError, match=r"'mnits'. Did you mean 'mnist'\? Allowed: caltech101, "):
         entry("mnits")
 
 
@@ -23,10 +23,13 @@ def test_every_entry_is_whole(known):
         assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
         assert file.name.endswith(".gz")
         assert file.size > 0
+    assert not (known.by_hand and known.fetched)
+    assert all("/" not in form for form in known.forms)
 
 
 def test_what_is_fetched_and_what_is_not():
-    assert [e.name for e in ENTRIES.values() if e.fetched] == ["mnist", "fashion_mnist"]
+    assert [e.name for e in ENTRIES.values() if e.fetched] == ["mnist", "fashion_mnist", "cifar10", "cifar100"]
+    assert [e.name for e in ENTRIES.values() if e.by_hand] == ["folder", "fruits", "caltech101", "caltech256"]
 
 
 def test_tables_of_a_wheel_name_files_of_the_entry():
@@ -42,7 +45,7 @@ def test_the_checksum_is_that_of_the_list_of_checksums():
 
 def test_finding_and_fetching_leave_the_heavy_modules_unimported():
     light = "catalogue, describe, download, fetch, locate, packages, verify"
-    heavy = "{'torch', 'numpy', 'sklearn'}"
+    heavy = "{'torch', 'numpy', 'sklearn', 'PIL'}"
     code = (
         f"import sys; from paceline.data import {light}; "
         f"describe.describe(locate.Files.search()); assert not {heavy} & set(sys.modules)"

@@ -23,3 +23,13 @@ def test_part_of_a_set_is_incomplete_and_all_of_it_present(files):
     for name in names[1:]:
         (home / name).touch()
     assert states(files)["mnist"] == ("present", str(home))
+
+
+def test_sets_that_are_brought_by_hand_and_other_forms(files):
+    assert states(files)["folder"][0] == "yours"
+    state, how = states(files)["caltech256"]
+    assert state == "missing"
+    assert "unpack the folder 256_ObjectCategories" in how
+    for name, form in (("caltech256", "256_ObjectCategories"), ("cifar10", "labels.npz"), ("fruits", "any.tar.gz")):
+        (files.home(name) / form).mkdir(parents=True)
+        assert states(files)[name] == ("present", str(files.home(name)))

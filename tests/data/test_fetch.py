@@ -1,11 +1,12 @@
 import gzip
+import hashlib
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from paceline.data import download, fetch
-from paceline.data.catalogue import DebPackage, Url
+from paceline.data.catalogue import DebPackage, Entry, File, Url
 from paceline.data.verify import is_right
 from paceline.errors import DataError
 
@@ -205,3 +206,20 @@ def test_sets_that_need_no_download_say_so(name, tmp_path, events):
 def test_an_unknown_set_is_refused(tmp_path):
     with pytest.raises(DataError, match="No data set is called 'nmist'"):
         fetch.get("nmist", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["folder", "fruits", "caltech101", "caltech256"])
+def test_a_set_that_cannot_be_fetched_says_how_to_get_it(name, tmp_path):
+    with pytest.raises(
+        DataError, match=rf"{name} cannot be downloaded automatically .*(folder:PATH|unpack the folder)"
+    ):
+        fetch.get(name, tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def test_an_archive_is_fetched_as_it_is(server, tmp_path):
+    packed = gzip.compress(b"members", mtime=0)
+    file = File("a.tar.gz", hashlib.sha256(packed).hexdigest(), len(packed), packed=True)
+    server.content = {"a.tar.gz": packed}
+    fetch.fetch(Entry("a", "", "", 1, (1,), 2, (file,), (Url(server.base),)), tmp_path)
+    assert (tmp_path / "a.tar.gz").read_bytes() == packed

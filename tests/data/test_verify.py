@@ -68,3 +68,12 @@ def test_a_file_that_cannot_be_read_says_so(tmp_path):
     assert not is_right(tmp_path, FILE)
     with pytest.raises(DataError, match="cannot be read: Is a directory"):
         read_verified(tmp_path, FILE, "")
+
+
+def test_a_packed_file_is_held_to_its_own_bytes():
+    file = File("f.tar.gz", hashlib.sha256(PACKED).hexdigest(), len(PACKED), packed=True)
+    assert verified(PACKED, file) == PACKED
+    with pytest.raises(ContentError, match="it has 10 bytes, not"):
+        verified(PACKED[:10], file)
+    with pytest.raises(ContentError, match="its SHA-256 is"):
+        verified(PACKED[:-1] + b"?", file)

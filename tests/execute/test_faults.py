@@ -54,7 +54,7 @@ def test_a_disk_that_fills_up(
     assert paceline(*command).wait() == 0
     api.run(file, out=tmp_path / "whole", stack=way == "--stack")
     assert rows(disk / "s").equals(rows(tmp_path / "whole" / "s"))
-    assert files(disk / "s") == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+    assert files(disk / "s") == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
 
 
 def test_a_file_that_may_not_grow(tmp_path: Path, paceline: Zygote) -> None:
@@ -76,7 +76,7 @@ def test_a_checkpoint_that_finds_no_room(way: str, tmp_path: Path, paceline: Zyg
     assert standing(record) == ({"interrupted": 2} if way == "--stack" else {"interrupted": 1, "queued": 1})
     assert paceline("run", file, "--out", tmp_path / "runs").wait() == 0
     assert standing(record) == {"done": 2}
-    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -72,7 +72,7 @@ def test_interrupted_then_killed_then_resumed(setting: str, tmp_path: Path, pace
     api.run(file, out=tmp_path / "runs")
     assert standing(record) == {"done": 1}
     assert rows(record).equals(whole)
-    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
     assert lines(record) < whole.height * 2, "it started anew instead of going on"
 
 
@@ -104,7 +104,7 @@ def test_a_stack_interrupted_then_killed_then_resumed(gently: int, tmp_path: Pat
     assert standing(record) == {"done": 6}
     assert rows(record).equals(whole)
     assert set(api.results("s", out=tmp_path / "runs").runs["timing"]) == {"stacked"}
-    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
     assert lines(record) < whole.height * 2, "it started anew instead of going on"
 
 
@@ -129,7 +129,7 @@ def test_killed_at_any_moment_again_and_again(way: str, tmp_path: Path, paceline
     assert paceline(*command).wait() == 0
     assert rows(record).equals(rows(tmp_path / "whole" / "s"))
     assert standing(record) == {"done": 2}
-    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
 
 
 def test_a_run_shorter_than_the_interval_leaves_no_checkpoint_and_starts_anew(tmp_path: Path, paceline: Zygote) -> None:

@@ -146,7 +146,7 @@ def test_stale_runs_are_reported_and_redone_on_request(tmp_path: Path, paceline:
     assert changed.height == before.filter(before["run"] == stale).height
     assert not changed.equals(before.filter(before["run"] == stale))
     (aside,) = (record / ".replaced").iterdir()
-    assert {path.name for path in aside.iterdir()} == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+    assert {path.name for path in aside.iterdir()} == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
 
 
 def test_staleness_is_of_a_run_not_of_its_pack(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_two_at_once_train_each_pack_once(tmp_path: Path, paceline: Zygote) -> N
     assert standing(record) == {"done": 24}
     assert len(packs(record)) == 24
     assert lines(record) == rows(record).height
-    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
 
 
 def test_two_at_once_train_each_stack_once(tmp_path: Path, paceline: Zygote) -> None:
@@ -197,7 +197,7 @@ def test_two_at_once_train_each_stack_once(tmp_path: Path, paceline: Zygote) -> 
     assert standing(record) == {"done": 32}
     assert len(packs(record)) == 4
     assert lines(record) == rows(record).height
-    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
 
 
 @either_way

@@ -25,7 +25,7 @@ from paceline.train.stack import check
 
 from .studies import SHORT, after, files, job, lines, never, prepare, rows, standing, statuses, write
 
-LEFT = {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+LEFT = {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
 DOUBLE = {**SHORT, "precision": "fp64", "model": {"name": "mlp", "widths": [6], "dropout": 0.2}}
 UNLIKE = {
     "adam": {"optimizer": "adam", "lr": 0.01, "schedule": "cosine"},
@@ -114,7 +114,7 @@ def test_all_runs_of_a_stack_that_was_stopped_are_interrupted(tmp_path: Path) ->
     ended = [(event.status, event.step, event.total) for event in told if event.kind == "ended"]
     assert ended == [("interrupted", 4, 6)] * 3
     assert {(run["status"], run["step"], run["timing"]) for run in details(record)} == {("interrupted", 4, "stacked")}
-    assert files(record) == {*LEFT, "checkpoint"}
+    assert files(record) == {*LEFT, "checkpoint"} - {"examined.jsonl"}
 
 
 def test_a_run_that_ended_after_the_checkpoint_is_not_trained_again(

@@ -56,7 +56,7 @@ def test_stopped_at_any_pauses_it_goes_on_to_the_same_rows(
     list(work(pack, job(record, place), never))
     api.run(place / "s.yaml", out=place / "whole", stack=False)
     assert rows(record).equals(rows(place / "whole" / "s"))
-    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "status.json"}
+    assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
 
 
 def test_a_pack_that_somebody_has_is_skipped(tmp_path: Path) -> None:

@@ -27,6 +27,14 @@ def run(**said: Any) -> Run:
         ("mnist", Facts(55_000, 15_000, (1, 28, 28), 10)),
         ({"name": "fashion_mnist", "validation": 0}, Facts(60_000, 10_000, (1, 28, 28), 10)),
         ({"name": "synthetic", "examples": 50, "shape": [3, 4, 5], "classes": 2}, Facts(50, 1000, (3, 4, 5), 2)),
+        ("cifar10", Facts(45_000, 15_000, (3, 32, 32), 10)),
+        ({"name": "cifar100", "validation": 0}, Facts(50_000, 10_000, (3, 32, 32), 100)),
+        ({"name": "cifar100", "labels": "coarse"}, Facts(45_000, 15_000, (3, 32, 32), 20)),
+        ("fruits", Facts(1064, 447, (3, 96, 96), 6)),
+        ({"name": "caltech101", "size": 64}, Facts(5206, 3471, (3, 64, 64), 101)),
+        ({"name": "caltech101", "split": "random", "validation": 0}, Facts(6942, 1735, (3, 96, 96), 101)),
+        ({"name": "caltech256", "test": 0.5}, Facts(13_773, 16_834, (3, 96, 96), 257)),
+        ("folder:somewhere", None),
         ("my_data:load", None),
     ],
 )
@@ -89,7 +97,7 @@ def test_every_built_in_has_a_cost() -> None:
     line = run(data="line", model="line", loss="mse")
     assert cost(line, 1) is not None
     for model in set(TABLE["model"]) - {"line"}:
-        assert all(cost(run(data=data, model=model), 1) for data in set(TABLE["data"]) - {"line"})
+        assert all(cost(run(data=data, model=model), 1) for data in set(TABLE["data"]) - {"line", "folder"})
 
 
 def test_what_is_the_users_own_is_unknown() -> None:

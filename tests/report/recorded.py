@@ -1,14 +1,19 @@
 """Records with known answers, made without training."""
 
+import base64
+import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from PIL import Image
 
 from paceline.plan.expand import Trial, expand
+from paceline.record.layout import PackFolder
 from paceline.record.reader import SCHEMA
+from paceline.record.writer import PackWriter
 from paceline.report.results import join_rows, run_table
 from paceline.spec import Study
 from paceline.spec.document import parse
@@ -31,9 +36,10 @@ def made(
     status: Callable[[Trial], str] = lambda trial: "done",
     timing: str = "exclusive",
     steps: range = range(0, 101, 10),
+    scale: str = "",
 ) -> Made:
     """Results of a study: `row` gives what was measured of a trial at a step, None where it measured nothing."""
-    study = from_document(parse(text), Path.cwd())
+    study = from_document(parse(text), Path.cwd(), scale)
     trials = expand(study)
     lines = [
         {
@@ -77,3 +83,33 @@ def learning(trial: Trial, step: int, tops: dict[str, float] = TOPS) -> Row:
     top = tops.get(trial.run.optimizer.name, 0.9) - 0.05 * off + noise
     accuracy = 0.1 + (top - 0.1) * (1 - 0.5 ** (step / 10))
     return {"accuracy": accuracy, "validation_accuracy": accuracy - 0.01, "loss": 2.3 * (1.001 - accuracy), "lr": 0.1}
+
+
+CLASSES = ("cat", "dog", "fox", "<b>owl</b>")
+
+
+def picture(colour: tuple[int, int, int]) -> str:
+    """A PNG of 8 x 8 pixels, as base64."""
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8), colour).save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def examined(found: Made, folder: Path, said: Callable[[str, int], dict[str, Any]] | None = None) -> Made:
+    """The same results with what each run got wrong written under `folder`; `said` makes it of label-free run, seed."""
+    pack = PackFolder(folder / "p")
+    pack.path.mkdir(parents=True)
+    with PackWriter(pack) as writer:
+        for run, seed in found.runs.select("run", "seed").unique("run", maintain_order=True).iter_rows():
+            writer.examined({"run": run, **(said or mistaken)(run, seed)})
+    return replace(found, runs=found.runs.with_columns(pack=pl.lit("p")))
+
+
+def mistaken(run: str, seed: int) -> dict[str, Any]:
+    """Four classes of 10 examples; owls are never the answer, and the more dogs are taken for cats the later the seed."""
+    matrix = [[0, 0, 10], [1, 1, 9 - seed], [1, 0, 1 + seed], [2, 2, 10], [3, 2, 10]]
+    worst = [
+        {"index": 3, "truth": 3, "said": 2, "probability": 0.9 + seed / 100, "png": picture((200, 30 * seed, 0))},
+        {"index": 10 + seed, "truth": 1, "said": 0, "probability": 0.5, "png": picture((0, 90, 200))},
+    ]
+    return {"names": list(CLASSES), "matrix": matrix, "worst": worst}

@@ -29,6 +29,13 @@ DEFAULTS = {
     "device": "auto",
     "seed": 0,
     "trial": 0,
+    "weights": "none",
+    "freeze": "none",
+    "finetune_after": None,
+    "base_lr": 1.0,
+    "image_size": None,
+    "normalize": "auto",
+    "augment": None,
 }
 REQUIRED = {"data", "model", "optimizer", "lr"}
 

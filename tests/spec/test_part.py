@@ -46,6 +46,35 @@ def test_a_part_says_itself(kind: str, said: object, shown: str) -> None:
     assert read(kind, part.plain()) == part
 
 
+def test_a_folder_has_a_short_name() -> None:
+    part = read("data", "folder:~/my pictures/x")
+    assert part == read("data", {"name": "folder", "path": "~/my pictures/x"})
+    assert part == read("data", part.plain())
+    assert not part.own
+    assert read("data", {"name": "folder:C:/pictures", "size": 64}).complete == {
+        "path": "C:/pictures",
+        "size": 64,
+        "test": 0.2,
+        "validation": 0.1,
+        "split_seed": 0,
+    }
+    assert read("model", "folder:net").own
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("folder", "data 'folder' needs the argument 'path'."),
+        ("folder:", "'' is not a text."),
+        ({"name": "folder:a", "path": "b"}, "the folder is said twice."),
+        ({"name": "folder:a", "test": 0}, "0 is outside its range; allowed: above 0 and below 1."),
+    ],
+)
+def test_a_folder_that_is_no_folder_is_refused(said: object, message: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{message}$"):
+        read("data", said)
+
+
 @pytest.mark.parametrize(
     ("name", "path"),
     [
@@ -85,7 +114,7 @@ def test_an_own_argument_is_no_mapping() -> None:
     [
         (
             study(data="digit"),
-            "3: base.data: unknown data 'digit'. Did you mean 'digits'? Allowed: digits, fashion_mnist,",
+            "3: base.data: unknown data 'digit'. Did you mean 'digits'? Allowed: caltech101, caltech256,",
         ),
         (
             study(optimizer="adma"),

@@ -33,7 +33,8 @@ def test_a_default_lies_in_its_own_range(kind: str, name: str, key: str) -> None
 
 @pytest.mark.parametrize(("kind", "name", "key"), DEFAULTS)
 def test_saying_a_default_is_saying_nothing(kind: str, name: str, key: str) -> None:
-    needed = {k: 1 if a.type != "integers" else [1] for k, a in TABLE[kind][name].args.items() if a.default is REQUIRED}
+    some = {"integers": [1], "text": "x"}
+    needed = {k: some.get(a.type, 1) for k, a in TABLE[kind][name].args.items() if a.default is REQUIRED}
     quiet = read(kind, {"name": name, **needed})
     assert read(kind, {"name": name, **needed, key: quiet.complete[key]}) == quiet
 
@@ -68,6 +69,8 @@ def test_a_number_is_read_as_a_float(value: float) -> None:
         (flag(True), "no", "'no' is not true or false."),
         (word("relu", "tanh"), "rellu", "unknown value 'rellu'. Did you mean 'relu'? Allowed: relu, tanh."),
         (word("relu", "tanh"), ["relu"], "unknown value ['relu']. "),
+        (Arg("text"), 5, "5 is not a text."),
+        (Arg("text"), " ", "' ' is not a text."),
         (Arg("integers", (1,), low=1), 5, "5 is not a list of numbers."),
         (Arg("integers", (1,), low=1), [], "[] is not a list of numbers."),
         (Arg("integers", (1,), low=1), [3, 0], "0 is outside its range; allowed: at least 1."),
@@ -85,5 +88,6 @@ def test_right_values() -> None:
     assert integer(1).read(1e3, "x") == 1000
     assert flag(False).read(True, "x") is True
     assert word("a", "b").read("b", "x") == "b"
+    assert Arg("text").read("~/my pictures", "x") == "~/my pictures"
     assert Arg("integers", low=1).read([3, 2.0], "x") == (3, 2)
     assert Arg("number").range == "any"

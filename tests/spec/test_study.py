@@ -12,10 +12,11 @@ from .conftest import Refused
 from .studies import study
 
 SETTINGS = (
-    "Allowed: batch, clip_norm, clip_value, data, device, early_stop, epochs, evaluate_every, loss, lr, model, "
-    "optimizer, order, overlap, precision, schedule, seed, steps, subset, warmup."
+    "Allowed: augment, base_lr, batch, clip_norm, clip_value, data, device, early_stop, epochs, evaluate_every, "
+    "finetune_after, freeze, image_size, loss, lr, model, normalize, optimizer, order, overlap, precision, schedule, "
+    "seed, steps, subset, warmup, weights."
 )
-NESTED = "dotted keys go into data, model, loss, optimizer, schedule, subset, early_stop."
+NESTED = "dotted keys go into data, model, loss, optimizer, schedule, subset, early_stop, augment."
 
 
 def read(text: str) -> Study:

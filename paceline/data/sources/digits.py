@@ -1,13 +1,12 @@
 """The 1,797 handwritten digits of 8 x 8 pixels that come with scikit-learn: no download."""
 
-import hashlib
-
 import numpy as np
 import torch
 
 from paceline.data.catalogue import DIGITS
 from paceline.data.dataset import Dataset, Split
 from paceline.data.locate import Files, find_inside
+from paceline.data.stratify import stratified_order
 from paceline.data.verify import read_verified
 from paceline.errors import DataError
 
@@ -31,19 +30,6 @@ def digits(files: Files, *, validation: int = 300, test: int = 360) -> Dataset:
         kept = np.sort(indices)
         return Split(torch.from_numpy(x[kept]), torch.from_numpy(y[kept]))
 
-    tested, held, trained = np.split(stratified_order(y), [test, test + validation])
+    tested, held, trained = np.split(stratified_order(y, range(len(y)), "digits"), [test, test + validation])
     kept = part(held) if validation else None
     return Dataset("digits", part(trained), kept, part(tested), DIGITS.classes, DIGITS.checksum)
-
-
-def stratified_order(y: np.ndarray) -> np.ndarray:
-    """An order of which every stretch holds the classes in their proportions.
-
-    Within a class, examples stand by the SHA-256 of their index: the same on every machine and version.
-    """
-    key = [hashlib.sha256(b"digits %d" % i).digest() for i in range(len(y))]
-    place = np.empty(len(y))
-    for label in np.unique(y):
-        members = sorted(np.flatnonzero(y == label), key=key.__getitem__)
-        place[members] = (np.arange(len(members)) + 0.5) / len(members)
-    return np.array(sorted(range(len(y)), key=lambda i: (place[i], key[i])))

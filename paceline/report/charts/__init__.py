@@ -6,6 +6,7 @@ Each family has a helper that returns the numbers (a NamedTuple, tested without 
 from collections.abc import Iterator
 
 from paceline.record.reader import SCHEMA
+from paceline.report.charts.confusion import confusion_chart, confusion_numbers
 from paceline.report.charts.curves import caption, curve_chart, curve_numbers
 from paceline.report.charts.forest import forest_chart, forest_numbers
 from paceline.report.charts.look import Figure, spans_decades, spec
@@ -24,7 +25,7 @@ def charts(facts: Facts) -> tuple[Figure, ...]:
     """Every chart that the study's figures allow, the answer first."""
     if not facts.rows.height:
         return ()
-    return (*_forest(facts), *_curves(facts), *_tuned(facts), *_multiples(facts))
+    return (*_forest(facts), *_curves(facts), *_tuned(facts), *_multiples(facts), *_confusion(facts))
 
 
 def _forest(facts: Facts) -> Iterator[Figure]:
@@ -83,3 +84,13 @@ def _multiples(facts: Facts) -> Iterator[Figure]:
         left = f" The best {len(found.order)} of {len(found.order) + found.left_out}." if found.left_out else ""
         text = f"A panel a compared setting; blue at its best tuned value, grey at the others; means over seeds.{left}"
         yield Figure("multiples", f"{metric.capitalize()} of every tuned value", text, multiples_chart(found, metric))
+
+
+def _confusion(facts: Facts) -> Iterator[Figure]:
+    if facts.wrong and (found := confusion_numbers(facts.wrong)):
+        few = f" The {len(found.order)} most confused of {len(found.order) + found.left_out} classes."
+        text = (
+            f"{facts.wrong.setting}, counts on test summed. Colour: share of the truth's examples; right answers are "
+            f"outlined.{few if found.left_out else ''}"
+        )
+        yield Figure("confusion", "What each class was taken for", text, confusion_chart(found))

@@ -48,8 +48,8 @@ class Lanes:
 
 
 def _draw(run: Run) -> int | None:
-    """What the order of examples depends on within a stack: the seed, if anything is drawn at all."""
-    return None if run.order == "file" and run.subset is None else run.seed
+    """What a batch depends on within a stack: the seed, if anything is drawn at all."""
+    return None if run.order == "file" and run.subset is None and run.augment is None else run.seed
 
 
 def batches(runs: Sequence[Run], lanes: Lanes, examples: int, start: int) -> Iterator[list[Batch]]:
@@ -58,9 +58,11 @@ def batches(runs: Sequence[Run], lanes: Lanes, examples: int, start: int) -> Ite
     return zip(*(Composition(run, examples).batches(start) for run in first), strict=True)  # type: ignore[return-value]
 
 
-def gather(training: Memory, drawn: list[Batch]) -> tuple[Tensor, Tensor]:
-    """Inputs and targets: [examples, ...] for one lane, [lanes, examples, ...] for several."""
+def gather(training: Memory, drawn: list[Batch], keys: list[int]) -> tuple[Tensor, Tensor]:
+    """Inputs and targets: [examples, ...] for one lane, [lanes, examples, ...] for several. `keys`: for the draws of
+    each lane's augmentation."""
     if len(drawn) == 1:
-        return training.gather(drawn[0].indices)
-    x, y = training.gather(torch.cat([batch.indices for batch in drawn]))
+        return training.gather(drawn[0].indices, keys[0])
+    each = torch.tensor(keys).repeat_interleave(torch.tensor([len(batch.indices) for batch in drawn]))
+    x, y = training.gather(torch.cat([batch.indices for batch in drawn]), each)
     return x.reshape(len(drawn), -1, *x.shape[1:]), y.reshape(len(drawn), -1, *y.shape[1:])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline.data.dataset import Dataset
+from paceline.data.locate import Files
 from paceline.spec import Run
 from paceline.train.loop import PAUSE_SECONDS
 from paceline.train.rows import Outcome, Pause, Row
@@ -26,10 +27,11 @@ def train_stack(
     resume: dict[str, Any] | None = None,
     cores: int | None = None,
     without: Sequence[int] = (),
+    files: Files | None = None,
 ) -> Iterator[Item]:
     """Trains the runs as `train` would each of them. `resume` is of these very runs; those in `without` are left out
     of what follows. StackError, before anything is yielded, says why they cannot be stacked."""
-    stack = Stack(runs, dataset, folder, cores)
+    stack = Stack(runs, dataset, folder, cores, files)
     if resume is not None:
         stack.restore(resume)
     stack.leave(without)

@@ -12,6 +12,7 @@ from paceline.data.memory import Memory
 from paceline.spec import Run
 from paceline.train import losses
 from paceline.train.evaluate import Score
+from paceline.train.examine import Examined, examined
 from paceline.train.stack.layers import Pass
 from paceline.train.stack.program import Program
 
@@ -91,9 +92,33 @@ def finite(outputs: Tensor) -> Tensor:
     return sound if sound.all() else torch.isfinite(outputs).all(-1).flatten(1).all(1)
 
 
+class Mistakes:
+    """Collects, chunk by chunk, what each run of a stack gets wrong."""
+
+    def __init__(self) -> None:
+        self._right: Tensor | None = None  # [runs, classes]
+        self._wrong: list[tuple[Tensor, ...]] = []  # run, example, truth, answer, probability
+
+    def add(self, start: int, outputs: Tensor, targets: Tensor, hit: Tensor) -> None:
+        classes = torch.nn.functional.one_hot(targets, outputs.shape[-1]).float()
+        right = (hit.float() @ classes).round().long()
+        self._right = right if self._right is None else self._right + right
+        runs, places = (~hit).nonzero(as_tuple=True)
+        missed = outputs[runs, places]
+        sure, said = missed.softmax(1).max(1)
+        self._wrong.append((runs, places + start, targets[places], said, sure))
+
+    def of_runs(self) -> list[Examined]:
+        assert self._right is not None
+        runs, *rest = (torch.cat(column) for column in zip(*self._wrong, strict=True))
+        return [
+            examined(right, *(column[runs == number] for column in rest)) for number, right in enumerate(self._right)
+        ]
+
+
 @torch.no_grad()
-def scores(run: Program, at: Pass, loss: StackLoss, split: Memory) -> list[Score]:
-    """One a run of the pass, over a whole split, in chunks."""
+def scores(run: Program, at: Pass, loss: StackLoss, split: Memory, mistakes: Mistakes | None = None) -> list[Score]:
+    """One a run of the pass, over a whole split, in chunks; `mistakes` are noted if wanted."""
     width = max(1, CHUNK_VALUES // max(1, run.widest(at, split.chunk(0, 1))))
     classes = not split.targets.is_floating_point()
     correct = torch.zeros(at.runs, dtype=torch.int64, device=split.targets.device)
@@ -109,7 +134,10 @@ def scores(run: Program, at: Pass, loss: StackLoss, split: Memory) -> list[Score
             kept.append(outputs)
         if classes:
             sound &= finite(outputs)
-            correct += hits(outputs, targets).sum(-1)
+            hit = hits(outputs, targets)
+            correct += hit.sum(-1)
+            if mistakes is not None:
+                mistakes.add(start, outputs, targets, hit)
     if loss.adds_up:
         values = torch.stack(sums).sum(0)
         values = values if loss.ours and loss.ours.total else values / len(split)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from torch import Tensor, nn
 
 from paceline.data.batches import Batch, Composition
 from paceline.data.dataset import Dataset
+from paceline.data.draws import key
+from paceline.data.locate import Files
 from paceline.data.memory import Memory
 from paceline.errors import StackError, StudyError
 from paceline.optim.rule import Rule
@@ -18,6 +21,8 @@ from paceline.train import build, device
 from paceline.train.clock import Clock
 from paceline.train.early import Stopper
 from paceline.train.evaluate import Score
+from paceline.train.examine import MAX_CLASSES, Examined
+from paceline.train.look import look
 from paceline.train.rows import Mark, Outcome, Row, due, ending, row
 from paceline.train.stack import lanes as lanes_
 from paceline.train.stack.lanes import Lanes
@@ -25,7 +30,7 @@ from paceline.train.stack.layers import Pass
 from paceline.train.stack.masks import Masks, rates
 from paceline.train.stack.program import program, still
 from paceline.train.stack.schedules import Schedules
-from paceline.train.stack.score import StackLoss, hits, scores
+from paceline.train.stack.score import Mistakes, StackLoss, hits, scores
 from paceline.train.stack.updates import Clip, Slice, group_key, slices, update
 from paceline.train.stack.weights import Weights
 from paceline.train.threads import suited_threads
@@ -34,8 +39,10 @@ from paceline.train.threads import suited_threads
 class Stack:
     """Runs that train together. Whatever has one entry a run is in the order of `runs`, sorted by optimizer."""
 
-    def __init__(self, runs: Sequence[Run], dataset: Dataset, folder: Path, cores: int | None) -> None:
-        self._dataset, self._folder = dataset, folder
+    def __init__(
+        self, runs: Sequence[Run], dataset: Dataset, folder: Path, cores: int | None, files: Files | None = None
+    ) -> None:
+        self._dataset, self._folder, self._files = dataset, folder, files
         self.places = sorted(range(len(runs)), key=lambda place: repr(group_key(runs[place].optimizer)))
         self.runs = [runs[place] for place in self.places]
         first = self.runs[0]
@@ -48,7 +55,11 @@ class Stack:
         self.weights = Weights(models)
         if not self.weights.leaves:
             raise StackError("it has no parameters to train")
-        splits = {name: Memory(split, self.device, dtype, False) for name, split in dataset.splits.items()}
+        shown = look(first, dataset)
+        splits = {
+            name: Memory(split, self.device, dtype, False, shown, first.augment if name == "train" else None)
+            for name, split in dataset.splits.items()
+        }
         self._training = splits.pop("train")
         self._held_out = splits
         self.totals = [Composition(run, len(dataset.train)).total_steps() for run in self.runs]
@@ -83,7 +94,7 @@ class Stack:
         known: dict[Any, nn.Module] = {}
         for run in self.runs:
             if (run.model, run.seed) not in known:
-                model = build.model(run, self._dataset, self._folder)
+                model = build.model(run, self._dataset, self._folder, self._files)
                 known[run.model, run.seed] = model.to(self.device, dtype)
         shapes = {tuple((n, tuple(p.shape)) for n, p in model.named_parameters()) for model in known.values()}
         if len(shapes) > 1:
@@ -99,6 +110,7 @@ class Stack:
         for of_rule in self._slices:
             of_rule.place(self.weights.leaves)
         self._lanes = Lanes.of(self.runs, self.device)
+        self._seeds = [self.runs[self._lanes.of_run.index(lane)].seed for lane in range(self._lanes.count)]
         self._loss = self._loss_of(self.runs)
         self._masks = Masks(self.runs, self._rates, self.device)
         self._clip = Clip.of(self.runs, self._like)
@@ -146,7 +158,7 @@ class Stack:
         """One step of every run."""
         drawn: list[Batch] = next(self._draws)
         self._set_rates()
-        x, y = lanes_.gather(self._training, drawn)
+        x, y = lanes_.gather(self._training, drawn, [key(seed, "augment", self.step) for seed in self._seeds])
         outputs = self._program(self._pass(self._lanes, training=True), x)
         targets = y if self._lanes.count == 1 else y.index_select(0, self._lanes.index)
         losses = self._loss.over(outputs, targets)
@@ -191,7 +203,7 @@ class Stack:
         if not wanted:
             return
         with self.clock.evaluating():
-            found = self._evaluate(list(wanted))
+            found, examined = self._evaluate(list(wanted))
         sums, correct = self._loss_sum.tolist(), self._correct.tolist()
         if self.step == 0:
             self._set_rates()
@@ -212,14 +224,16 @@ class Stack:
                 stop = self.stoppers[place].verdict(found[place])
                 last = self.step == self.totals[place]
                 if over := ending(now, last, self.totals[place], stop, self.clock):
-                    yield self.places[place], over
+                    wrong = None if now.nonfinite else examined.get(place)
+                    yield self.places[place], replace(over, examined=wrong)
             self._since[place] = (self.step, self.examples)
         index = torch.tensor(list(wanted), device=self.device)
         self._loss_sum[index], self._correct[index] = 0, 0
 
     @torch.no_grad()
-    def _evaluate(self, wanted: list[int]) -> dict[int, dict[str, Score]]:
-        """Scores by run and split. Before the first step, runs that start alike are scored once."""
+    def _evaluate(self, wanted: list[int]) -> tuple[dict[int, dict[str, Score]], dict[int, Examined]]:
+        """Scores by run and split, and mistakes by run if one may end now. Before the first step, runs that start
+        alike are scored once."""
         alike = {place: self._starts[place] if self.step == 0 else place for place in wanted}
         firsts = {start: place for place, start in reversed(alike.items())}
         places = sorted(firsts.values())
@@ -233,12 +247,23 @@ class Stack:
             buffers = {name: value.index_select(0, index) for name, value in buffers.items()}
         at = Pass(parameters, buffers, Lanes((0,) * len(places), self.device), training=False)
         loss = self._loss if len(places) == len(self.runs) else self._loss_of([self.runs[p] for p in places])
-        by_split = {name: scores(self._program, at, loss, split) for name, split in self._held_out.items()}
+        mistakes = Mistakes() if self._may_end(places) else None
+        by_split = {
+            name: scores(self._program, at, loss, split, mistakes if name == "test" else None)
+            for name, split in self._held_out.items()
+        }
         column = {place: number for number, place in enumerate(places)}
-        return {
+        found = {
             place: {name: of_split[column[firsts[start]]] for name, of_split in by_split.items()}
             for place, start in alike.items()
         }
+        return found, dict(zip(places, mistakes.of_runs(), strict=True)) if mistakes else {}
+
+    def _may_end(self, places: list[int]) -> bool:
+        """Whether mistakes are to be noted: a run may end here, and has classes to take for one another."""
+        classes = self._dataset.classes
+        last = any(self.step == self.totals[place] or self.runs[place].early_stop for place in places)
+        return self.step > 0 and last and classes is not None and 1 < classes <= MAX_CLASSES
 
     def _extras(self, place: int) -> dict[str, float]:
         if not hasattr(self._template, "extras"):

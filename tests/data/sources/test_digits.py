@@ -1,11 +1,8 @@
-import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from paceline.data.sources.digits import digits, stratified_order
+from paceline.data.sources.digits import digits
 from paceline.errors import DataError
 
 
@@ -61,14 +58,3 @@ def test_resizing_validation_leaves_the_test_split(files):
 def test_sizes_that_do_not_fit_are_refused(files, wrong):
     with pytest.raises(DataError, match=r"do not fit; .* together below 1797"):
         digits(files, **wrong)
-
-
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.data())
-def test_a_stratified_order_is_a_permutation_with_balanced_heads(labels, data):
-    y = np.array(labels)
-    order = stratified_order(y)
-    assert sorted(order) == list(range(len(y)))
-    head = data.draw(st.integers(0, len(y)))
-    for label in set(labels):
-        fair = head * labels.count(label) / len(y)
-        assert abs((y[order[:head]] == label).sum() - fair) <= len(set(labels)) / 2 + 1

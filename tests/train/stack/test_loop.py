@@ -9,10 +9,12 @@ import pytest
 from paceline.data.dataset import Dataset
 from paceline.data.locate import Files
 from paceline.data.sources.line import line
+from paceline.data.sources.synthetic import synthetic
 from paceline.errors import StackError, StudyError
 from paceline.spec import Run
 from paceline.spec.parts import TABLE
 from paceline.train import checkpoint
+from paceline.train.features import embedded
 from paceline.train.rows import Pause
 from paceline.train.stack import loop as loop_module
 from paceline.train.stack import stack as stack_module
@@ -311,3 +313,31 @@ def test_a_schedule_that_makes_nonsense_is_refused(small, own):
 
 def test_a_stack_takes_the_threads_it_has_work_for(small):
     assert {curve.outcome.threads for curve in stacked([run_of(), run_of(lr=0.2)], small, cores=2)} == {1}
+
+
+@pytest.mark.parametrize("augment", [{"flip": True, "crop": 1}, {"shift": 1, "rotate": 10, "cutout": 2}])
+@pytest.mark.parametrize("order", ["shuffle", "file"])
+def test_each_run_sees_the_changed_pictures_that_it_sees_alone(augment, order, pictures):
+    runs = [run_of(model=mlp(), augment=augment, order=order, seed=s, lr=lr) for s in (0, 1) for lr in (0.1, 0.2)]
+    found = assert_each_as_alone(runs, pictures)
+    plain = stacked([run.model_copy(update={"augment": None}) for run in runs], pictures)
+    assert all(a.rows[-1].loss != b.rows[-1].loss for a, b in zip(found, plain, strict=True))
+
+
+def test_heads_over_the_features_of_one_base_stack(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    images = synthetic(Files.search(), examples=40, validation=10, test=20, shape=(3, 16, 16), classes=3, noise=1.0)
+    base = {"model": {"name": "mobilenet_v2", "stem": "small"}, "freeze": "base", "weights": "none", "steps": 10}
+    runs = [run_of(**base, optimizer=name, lr=0.01, precision="fp64") for name in ("adam", "gd", "momentum")]
+    features = embedded(runs[0], images, tmp_path, Files.search())
+    assert_each_as_alone(runs, features)
+
+
+def test_mistakes_are_those_of_each_run_alone(small):
+    runs = [run_of(lr=lr, seed=seed, steps=40) for lr in (0.01, 0.3) for seed in (0, 1)]
+    for run, curve in zip(runs, stacked(runs, small), strict=True):
+        examined = alone(run, small).outcome.examined
+        assert examined is not None
+        assert curve.outcome.examined is not None
+        assert curve.outcome.examined.matrix == examined.matrix
+        assert [m.index for m in curve.outcome.examined.worst] == [m.index for m in examined.worst]

@@ -1,0 +1,51 @@
+"""Every study that ships: in full and at each of its sizes it expands and is planned, and what was published is found."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import paceline
+from paceline.execute.session import open_session
+from paceline.gallery import gallery
+from paceline.plan.expand import expand
+from paceline.report.answer import answer
+from paceline.report.planned import planned
+
+from .recorded import learning, made
+
+SIZES = [(name, scale) for name in gallery() for scale in (None, *paceline.load(name).scales)]
+HERE = ("none", "squeezenet1_0_deep_compressed.npz", "alexnet_features_imagenet_fp16.safetensors")
+
+
+@pytest.mark.parametrize(("name", "scale"), SIZES)
+def test_it_is_planned(name: str, scale: str | None, tmp_path: Path):
+    session = open_session(paceline.load(name, scale=scale), tmp_path)
+    lines = planned(session)
+    assert any(line.startswith("To train: ") for line in lines)
+    assert not any("parts of your own" in line for line in lines), "every part has a known size"
+    assert (f"This is the size '{scale}', not the full study." in lines) == (scale is not None)
+
+
+@pytest.mark.parametrize("name", [name for name, scale in SIZES if scale == "quick"])
+def test_a_quick_size_is_smaller_and_needs_few_weights(name: str):
+    full, quick = (expand(paceline.load(name, scale=scale)) for scale in (None, "quick"))
+    assert len({trial.id for trial in quick}) <= len({trial.id for trial in full})
+    for trial in quick:
+        assert trial.run.weights in HERE or (trial.run.weights, trial.run.model.name) == ("imagenet", "mobilenet_v2")
+
+
+@pytest.mark.parametrize("name", [name for name in gallery() if (paceline.load(name).published or {}).get("rows")])
+def test_every_published_row_names_a_setting(name: str):
+    found = answer(made(gallery()[name].read_text(), learning, steps=range(0, 101, 50)))
+    assert found.published is not None
+    assert found.published.unmatched == 0
+    assert found.published.table.height == len(found.study.published["rows"])
+
+
+def test_published_rows_of_models_stand_beside_the_same_model_at_every_size():
+    said = paceline.load("bristol-models", scale="quick").model_dump(mode="json")
+    found = answer(made(json.dumps(said), learning, steps=range(0, 101, 50), scale="quick"))
+    assert found.published is not None
+    assert found.published.table["setting"].to_list() == ["squeezenet1_0", "squeezenet1_0"]
+    assert found.published.unmatched == 18
