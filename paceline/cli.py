@@ -292,14 +292,20 @@ def data_list(data: Data = None, out: Out = OUT) -> None:
 
 
 @data_app.command("get")
-def data_get(name: str, data: Data = None, out: Out = OUT) -> None:
-    """Fetch a data set, checked by SHA-256; goes on where a broken download stopped."""
-    from paceline.data.fetch import get
+def data_get(
+    name: Annotated[str, typer.Argument(metavar="SET", help="A data set, or a file of weights.")],
+    data: Data = None,
+    out: Out = OUT,
+) -> None:
+    """Fetch a data set or pre-trained weights, checked by SHA-256; goes on where a broken download stopped."""
+    from paceline.data import catalogue, pretrained
+    from paceline.data.fetch import fetch
     from paceline.data.locate import Files
     from paceline.report.fetching import Fetching
 
+    wanted = pretrained.entry(name) or catalogue.entry(name)
     with Fetching(_console()) as fetching:
-        get(name, Files.search(data, must_exist=False).home(name), report=fetching.report)
+        fetch(wanted, Files.search(data, must_exist=False).home(wanted.name), report=fetching.report)
 
 
 @data_app.command("check")

@@ -10,13 +10,18 @@ from paceline.errors import DataError, nearest
 class File:
     """A gzip file. SHA-256 and size (bytes) are of what is inside, so that a copy gzipped anew passes.
 
-    Of a `packed` one they are of the file as it is.
+    Of a `packed` one they are of the file as it is; where only the beginning of its SHA-256 is known, the size is the
+    most that it may have.
     """
 
     name: str
     sha256: str
     size: int
     packed: bool = False
+
+    @property
+    def exact(self) -> bool:
+        return len(self.sha256) == 64
 
 
 @dataclass(frozen=True)

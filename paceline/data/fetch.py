@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from paceline.data.catalogue import Entry, File, Mirror, Url, entry
+from paceline.data.catalogue import Entry, File, Mirror, Url
 from paceline.data.download import download
 from paceline.data.lock import alone
 from paceline.data.packages import contents
@@ -18,13 +18,9 @@ from paceline.errors import DataError
 SLACK = 1 << 20  # bytes a gzip file may have beyond its content
 
 
-def get(name: str, folder: Path, *, report: Report = silent) -> None:
-    """Fill `folder` with the files of a set. Files that are there and right are left alone."""
-    fetch(entry(name), folder, report=report)
-
-
 def fetch(wanted: Entry, folder: Path, *, report: Report = silent) -> None:
-    """As `get`, for any entry: its mirrors are tried in order, each for what is still missing."""
+    """Fill `folder` with the files of a set: its mirrors are tried in order, each for what is still missing. Files that
+    are there and right are left alone."""
     if wanted.by_hand:
         raise DataError(f"{wanted.name} cannot be downloaded automatically to {folder}. {wanted.by_hand}")
     if not wanted.fetched:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from paceline.data.catalogue import Entry, File, Url
 from paceline.data.locate import Files
 from paceline.errors import DataError
 
 FOLDER = "weights"  # beside the data sets
+LARGEST = 600_000_000  # bytes
 BASE = "https://download.pytorch.org/models/"
 IMAGENET = {
     "alexnet": "alexnet-owt-7be5be79.pth",
@@ -53,6 +55,14 @@ def find(weights: str, model: str, files: Files, folder: Path) -> Found:
     if expected and not found.startswith(expected):
         raise DataError(f"{path} is not the file its name says: its SHA-256 is {found[:12]}..., not {expected}...")
     return Found(path, found)
+
+
+def entry(name: str) -> Entry | None:
+    """One of the files above as something to fetch into FOLDER; None if it is none of them."""
+    if name not in IMAGENET.values():
+        return None
+    file = File(name, expected_start(name), LARGEST, packed=True)
+    return Entry(FOLDER, "pre-trained weights", "torchvision; BSD 3-Clause", 0, (), None, (file,), (Url(BASE),))
 
 
 def expected_start(name: str) -> str:

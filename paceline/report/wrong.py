@@ -52,8 +52,10 @@ def examine(folder: Path | None, best: pl.DataFrame, at_best: pl.DataFrame) -> W
 
 
 def _surest(runs: list[Examined]) -> tuple[Mistake, ...]:
-    every = sorted((mistake for run in runs for mistake in run.worst), key=lambda m: -m.probability)
-    return tuple({mistake.index: mistake for mistake in reversed(every)}.values())[::-1][:MISTAKES]
+    found: dict[int, Mistake] = {}
+    for mistake in sorted((mistake for run in runs for mistake in run.worst), key=lambda m: -m.probability):
+        found.setdefault(mistake.index, mistake)
+    return tuple(found.values())[:MISTAKES]
 
 
 def _scores(known: pl.DataFrame, found: dict[str, Examined]) -> pl.DataFrame:

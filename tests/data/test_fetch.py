@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from paceline.data import download, fetch
-from paceline.data.catalogue import DebPackage, Entry, File, Url
+from paceline.data.catalogue import DebPackage, Entry, File, Url, entry
 from paceline.data.verify import is_right
 from paceline.errors import DataError
 
@@ -197,7 +197,7 @@ def test_several_at_once_download_once(server, tiny, tmp_path):
 
 @pytest.mark.parametrize("name", ["line", "digits", "synthetic"])
 def test_sets_that_need_no_download_say_so(name, tmp_path, events):
-    fetch.get(name, tmp_path / name, report=events.append)
+    fetch.fetch(entry(name), tmp_path / name, report=events.append)
     assert [e.kind for e in events] == ["nothing"]
     assert f"{name}: nothing to fetch" in events[0].line
     assert not (tmp_path / name).exists()
@@ -205,7 +205,7 @@ def test_sets_that_need_no_download_say_so(name, tmp_path, events):
 
 def test_an_unknown_set_is_refused(tmp_path):
     with pytest.raises(DataError, match="No data set is called 'nmist'"):
-        fetch.get("nmist", tmp_path)
+        fetch.fetch(entry("nmist"), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["folder", "fruits", "caltech101", "caltech256"])
@@ -213,7 +213,7 @@ def test_a_set_that_cannot_be_fetched_says_how_to_get_it(name, tmp_path):
     with pytest.raises(
         DataError, match=rf"{name} cannot be downloaded automatically .*(folder:PATH|unpack the folder)"
     ):
-        fetch.get(name, tmp_path / name)
+        fetch.fetch(entry(name), tmp_path / name)
     assert not (tmp_path / name).exists()
 
 
@@ -223,3 +223,16 @@ def test_an_archive_is_fetched_as_it_is(server, tmp_path):
     server.content = {"a.tar.gz": packed}
     fetch.fetch(Entry("a", "", "", 1, (1,), 2, (file,), (Url(server.base),)), tmp_path)
     assert (tmp_path / "a.tar.gz").read_bytes() == packed
+
+
+def test_weights_are_known_by_the_beginning_of_their_checksum(server, tmp_path):
+    content = b"weights" * 1000
+    start = hashlib.sha256(content).hexdigest()[:8]
+    file = File(f"net-{start}.pth", start, 1_000_000, packed=True)
+    entry = Entry("weights", "", "", 0, (), None, (file,), (Url(server.base),))
+    server.content = {file.name: b"others" * 1000}
+    with pytest.raises(DataError, match="its SHA-256 is"):
+        fetch.fetch(entry, tmp_path)
+    server.content = {file.name: content}
+    fetch.fetch(entry, tmp_path)
+    assert (tmp_path / file.name).read_bytes() == content

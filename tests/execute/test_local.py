@@ -84,7 +84,13 @@ def test_a_worker_that_dies_fails_its_run_and_the_rest_of_its_pack_is_trained(
     monkeypatch.setenv("HARMLESS", "1")
     api.run(file, out=tmp_path / "runs", retry_failed=True)
     assert standing(tmp_path / "runs" / "s") == {"done": 3}
-    assert files(tmp_path / "runs" / "s") == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
+    assert files(tmp_path / "runs" / "s") == {
+        "pack.json",
+        "machine.json",
+        "rows.jsonl",
+        "examined.jsonl",
+        "status.json",
+    }
 
 
 def test_the_stack_of_a_worker_that_dies_is_trained_in_a_row(tmp_path: Path) -> None:

@@ -146,7 +146,13 @@ def test_stale_runs_are_reported_and_redone_on_request(tmp_path: Path, paceline:
     assert changed.height == before.filter(before["run"] == stale).height
     assert not changed.equals(before.filter(before["run"] == stale))
     (aside,) = (record / ".replaced").iterdir()
-    assert {path.name for path in aside.iterdir()} == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
+    assert {path.name for path in aside.iterdir()} == {
+        "pack.json",
+        "machine.json",
+        "rows.jsonl",
+        "examined.jsonl",
+        "status.json",
+    }
 
 
 def test_staleness_is_of_a_run_not_of_its_pack(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

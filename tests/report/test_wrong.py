@@ -45,6 +45,7 @@ def test_pairs_have_names_counts_and_shares(known: Answer):
 def test_an_example_stands_once_at_its_surest(known: Answer, wrong: Wrong):
     assert [(m.index, m.probability) for m in wrong.mistakes][:2] == [(3, 0.93), (10, 0.5)]
     assert len(wrong.mistakes) == 5 <= MISTAKES
+    assert [m.probability for m in wrong.mistakes] == sorted((m.probability for m in wrong.mistakes), reverse=True)
     assert known.table("mistakes")["truth"].to_list() == ["<b>owl</b>", *["dog"] * 4]
 
 

@@ -65,7 +65,7 @@ def test_what_does_not_fit_is_refused_with_the_name_and_both_shapes(tmp_path):
     target = network()
     with pytest.raises(StudyError, match=r"0\.weight is \(5, 9\) there and \(5, 4\) here"):
         load(target, {"0.weight": torch.zeros(5, 9)}, target[2], tmp_path)
-    with pytest.raises(StudyError, match="it has conv1.weight, the model has none such"):
+    with pytest.raises(StudyError, match=r"it has conv1\.weight, the model has none such"):
         load(target, {"conv1.weight": torch.zeros(2)}, target[2], tmp_path)
 
 
