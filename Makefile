@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types coverage bench clean
+.PHONY: demo test lint types coverage bench gallery clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/paceline run quickstart
@@ -26,6 +26,10 @@ coverage: $(VENV)/.developed
 
 bench: $(VENV)/.benched
 	$(VENV)/bin/python -m bench $(ONLY)
+
+# Pages of docs/gallery from the records in RUNS.
+gallery: $(VENV)/.installed
+	$(VENV)/bin/python docs/gallery.py $(RUNS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

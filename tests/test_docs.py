@@ -1,5 +1,6 @@
 """The documentation says what is true: parts page current, README's study and code run, commands exist."""
 
+import json
 import re
 import runpy
 from pathlib import Path
@@ -24,6 +25,15 @@ def blocks(text: str, language: str) -> list[str]:
 def test_the_page_of_parts_is_current():
     made = runpy.run_path(str(ROOT / "docs" / "parts.py"))["page"]()
     assert (ROOT / "docs" / "parts.md").read_text() == made, "run: python docs/parts.py"
+
+
+def test_the_pages_of_the_gallery_are_those_of_their_data():
+    made = runpy.run_path(str(ROOT / "docs" / "gallery.py"))
+    kept = [json.loads(file.read_text()) for file in sorted((ROOT / "docs" / "gallery").glob("*.json"))]
+    assert kept
+    for said in kept:
+        assert (ROOT / "docs" / "gallery" / f"{said['study']}.md").read_text() == made["page"](said)
+    assert (ROOT / "docs" / "gallery" / "index.md").read_text() == made["index"](kept), "run: python docs/gallery.py"
 
 
 def test_the_readmes_study_is_a_study():
@@ -53,7 +63,7 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_links_lead_somewhere():
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 

@@ -50,6 +50,11 @@ class Memory:
         return len(self._x)
 
     @property
+    def dtype(self) -> torch.dtype:
+        """Of the inputs as they are shown."""
+        return self._dtype
+
+    @property
     def targets(self) -> Tensor:
         return self._y
 

@@ -49,7 +49,8 @@ def find(weights: str, model: str, files: Files, folder: Path) -> Found:
         sought = "".join(f"\n  {place}" for place in places)
         official = name in IMAGENET.values()
         get = f"\nRun `paceline data get {name}`, or download {BASE}{name} to one of these." if official else ""
-        raise DataError(f"The weights {name} are not here. Looked for:{sought}{get}")
+        hint = "" if official else " Say imagenet, or the name of a file."
+        raise DataError(f"The weights {name} are not here.{hint} Looked for:{sought}{get}")
     found = sha256(path, path.stat().st_mtime_ns)
     expected = expected_start(path.name)
     if expected and not found.startswith(expected):

@@ -35,6 +35,7 @@ class Facts:
     held_out: int
     shape: tuple[int, ...]
     outputs: int
+    in_bytes: bool = False  # images are, until a batch is gathered
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,8 @@ def _cost(run: _Sizes) -> Cost | None:
     values = math.prod(facts.shape) * (facts.train + facts.held_out)
     chunk = 2_000_000 // max(1, math.prod(seen))
     kept = max(shape.activations * widest, (shape.passing or shape.activations) * chunk)
-    whole = RUNTIME_BYTES + width * (values * 2.0 + kept * 2.0 + shape.parameters * 5.0)
+    data = values * 2.0 * (1 if facts.in_bytes else width)
+    whole = RUNTIME_BYTES + data + width * (kept * 2.0 + shape.parameters * 5.0)
     added = run_bytes(shape.parameters, shape.activations, widest, width)
     return Cost(steps, rows, seconds, whole, stacked, added, shape.parameters, width, once)
 
@@ -175,7 +177,7 @@ def facts_of(part: Part) -> Facts | None:
         return _image_facts(known, said)
     held_out = said.get("validation", 0) + said.get("test", known.test)
     classes = 20 if said.get("labels") == "coarse" else known.classes
-    return Facts(known.examples - held_out, held_out, known.shape, classes)
+    return Facts(known.examples - held_out, held_out, known.shape, classes, in_bytes=known.shape[0] == 3)
 
 
 def _image_facts(known: Entry, said: dict[str, Any]) -> Facts:
@@ -184,7 +186,7 @@ def _image_facts(known: Entry, said: dict[str, Any]) -> Facts:
     test = known.test if given else round(said["test"] * known.examples)
     validation = round(said["validation"] * (known.examples - test))
     shape = (known.shape[0], said["size"], said["size"])
-    return Facts(known.examples - test - validation, test + validation, shape, known.classes or 1)
+    return Facts(known.examples - test - validation, test + validation, shape, known.classes or 1, in_bytes=True)
 
 
 class _Walk(NamedTuple):

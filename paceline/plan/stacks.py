@@ -26,6 +26,8 @@ def alike(run: Run) -> Hashable:
 
 def apart(run: Run) -> str | None:
     """Why such a run never trains in a stack; None if it may."""
+    if run.precision not in ("fp32", "fp64"):
+        return "in mixed precision each trains by itself"
     if embeds(run):
         return None if run.weights != "none" else "each seed has a frozen base of its own"
     if run.freeze != "none" or run.base_lr != 1.0:

@@ -122,7 +122,7 @@ class Run(Frozen):
     early_stop: EarlyStop | None = None
     clip_norm: Number | None = Field(None, gt=0)  # largest norm of the whole gradient
     clip_value: Number | None = Field(None, gt=0)  # largest size of each entry
-    precision: Literal["fp32", "fp64"] = "fp32"
+    precision: Literal["fp32", "tf32", "bf16", "fp16", "fp64"] = "fp32"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     seed: Whole = Field(0, ge=0)
     trial: Whole = Field(0, ge=0)  # repetition of a timing with the same seed

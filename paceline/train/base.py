@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from paceline.errors import StudyError
 from paceline.optim.optimizer import at_evaluation
@@ -41,9 +41,11 @@ def _outputs(layer: nn.Module) -> int | None:
 class Trained:
     """What of a model is trained: all of it by one optimizer, or its head and its base by one each."""
 
-    def __init__(self, model: nn.Module, run: Run, outputs: int, make: Make, whole: bool) -> None:
+    def __init__(
+        self, model: nn.Module, run: Run, outputs: int, make: Make, whole: bool, scaler: torch.amp.GradScaler
+    ) -> None:
         """`whole`: the model has no base that trains otherwise than its head."""
-        self._model, self._run = model, run
+        self._model, self._run, self._scaler = model, run, scaler
         self._base: list[nn.Parameter] = []
         head = list(model.parameters())
         if not whole:
@@ -86,9 +88,18 @@ class Trained:
         for optimizer in self._active():
             optimizer.zero_grad(set_to_none=True)
 
+    def backward(self, loss: Tensor) -> None:
+        """Gradients, at their true scale."""
+        self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        if self._scaler.is_enabled():
+            for optimizer in self._active():
+                self._scaler.unscale_(optimizer)
+
     def step(self) -> None:
+        """A step whose scaled gradients overflowed is left out, and the scale falls."""
         for optimizer in self._active():
-            optimizer.step()
+            self._scaler.step(optimizer)
+        self._scaler.update()
 
     def _active(self) -> Iterator[torch.optim.Optimizer]:
         return (o for name, o in self.optimizers.items() if name == "optimizer" or not self._frozen)
@@ -104,4 +115,10 @@ class Trained:
         self.mode()
 
     def state(self) -> dict[str, Any]:
-        return {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()}
+        """By name, for a checkpoint."""
+        optimizers = {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()}
+        return {**optimizers, "scale": self._scaler.state_dict()}
+
+    def load_scale(self, state: dict[str, Any]) -> None:
+        if self._scaler.is_enabled():
+            self._scaler.load_state_dict(state["scale"])

@@ -22,12 +22,12 @@ from paceline.optim.schedules import with_warmup
 from paceline.spec import Part, Run
 from paceline.spec.parts import ArgumentError
 from paceline.spec.signature import source_hash, source_of
+from paceline.train import device, precision
 from paceline.train import weights as weight_files
 from paceline.train.base import Trained, head_of
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 Schedule = Callable[[int, int], float]
-DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
 
 
 def resolve(part: Part, folder: Path) -> Any:
@@ -169,7 +169,8 @@ def _drawn(run: Run, dataset: Dataset, folder: Path) -> nn.Module:
 def trained(run: Run, model: nn.Module, dataset: Dataset, folder: Path) -> Trained:
     """The optimizer of the model, or those of its head and of its base."""
     whole = dataset.base_shape is not None or (run.freeze == "none" and run.base_lr == 1.0)
-    return Trained(model, run, dataset.outputs, lambda parameters: optimizer(run, parameters, folder), whole)
+    scaler = precision.scaler(run.precision, device.resolve(run.device))
+    return Trained(model, run, dataset.outputs, lambda parameters: optimizer(run, parameters, folder), whole, scaler)
 
 
 def loss(run: Run, folder: Path) -> Loss:

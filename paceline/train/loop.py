@@ -7,6 +7,7 @@ boundary: whoever drives it may take a snapshot there, or stop by closing it.
 import math
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from paceline.data.locate import Files
 from paceline.data.memory import Memory
 from paceline.errors import StudyError
 from paceline.spec import Run
-from paceline.train import build, checkpoint, device, peak
+from paceline.train import build, checkpoint, device, peak, precision
 from paceline.train.base import Trained
 from paceline.train.clock import Clock
 from paceline.train.early import Stopper
@@ -53,6 +54,7 @@ def train(
     position, stopper = _Position.start(made.device), Stopper(run.early_stop)
     if resume is not None:
         checkpoint.restore(model, trained.optimizers, resume)
+        trained.load_scale(resume)
         torch.set_num_threads(resume["threads"])
         position.load(resume["position"])
         stopper.load(resume["stopper"])
@@ -70,7 +72,10 @@ def train(
 
     def measure(lr: float) -> tuple[Row, dict[str, Score], Tensor]:
         with clock.evaluating():
-            found = {name: evaluate(model, trained, made.loss, split) for name, split in made.held_out.items()}
+            found = {
+                name: evaluate(made.model, trained, made.loss, split, made.cast)
+                for name, split in made.held_out.items()
+            }
         scores = {name: score for name, (score, _) in found.items()}
         return row(position.mark(classes), clock, scores, lr, _extras(model)), scores, found["test"][1]
 
@@ -89,10 +94,12 @@ def train(
             layer.reseed(key(run.seed, "dropout", batch.step, index))
 
         x, y = made.training.gather(batch.indices, key(run.seed, "augment", batch.step))
-        outputs = model(x)
+        with made.cast:
+            outputs = model(x)
+        outputs = outputs.to(made.dtype)
         loss = made.loss(outputs, y)
         trained.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        trained.backward(loss)
         _clip(run, trained)
         trained.step()
         position.advance(batch.epoch, len(y), loss.detach(), outputs.detach(), y if classes else None)
@@ -122,6 +129,8 @@ class _SetUp:
     """All that a run is trained with."""
 
     device: torch.device
+    dtype: torch.dtype
+    cast: AbstractContextManager[Any]  # of forward passes
     model: nn.Module
     trained: Trained
     loss: build.Loss
@@ -136,8 +145,10 @@ class _SetUp:
 
 
 def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: Files | None) -> _SetUp:
-    target, dtype = device.resolve(run.device), build.DTYPES[run.precision]
+    target, dtype = device.resolve(run.device), precision.dtype(run.precision)
+    precision.check(run.precision, target)
     device.prepare(target)
+    precision.prepare(run.precision, target)
     peaks = peak.reset(target)
     model = build.model(run, dataset, folder, files).to(target, dtype)
     channels_last = not run.model.own and any(isinstance(layer, nn.Conv2d) for layer in model.modules())
@@ -154,6 +165,8 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
         torch.set_num_threads(suited_threads(model, training.chunk(0, 1), composition.width(0), cores))
     return _SetUp(
         device=target,
+        dtype=dtype,
+        cast=precision.autocast(run.precision, target),
         model=model,
         trained=build.trained(run, model, dataset, folder),
         loss=build.loss(run, folder),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paceline.plan.expand import Trial
-from paceline.plan.stacks import CACHE_BYTES, LANE, MAX_STACK, alike, most_runs, split
+from paceline.plan.stacks import CACHE_BYTES, LANE, MAX_STACK, alike, apart, most_runs, split
 from paceline.spec import Run
 from paceline.spec.parts import TABLE
 
@@ -140,3 +140,23 @@ def test_where_nothing_is_drawn_seeds_do_not_matter() -> None:
     whole = trials(dict.fromkeys(range(4), LANE), order="file")
     assert [len(stack) for stack in split(whole, 100, 1)] == [4 * LANE]
     assert len(list(split(trials(dict.fromkeys(range(4), LANE), order="file", subset=64), 100, 1))) == 4
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({}, None),
+        ({"precision": "fp64"}, None),
+        ({"precision": "bf16"}, "mixed precision"),
+        ({"base_lr": 0.1}, "base and head train apart"),
+        ({"model": "resnet18", "data": "cifar10"}, "fills the machine by itself"),
+        ({"model": "resnet18", "data": "cifar10", "freeze": "base", "weights": "imagenet"}, None),
+        ({"model": "resnet18", "data": "cifar10", "freeze": "base"}, "a frozen base of its own"),
+        ({"model": "resnet18", "data": "cifar10", "freeze": "base", "weights": "w.pth", "finetune_after": 1}, "apart"),
+        ({"model": "resnet18", "data": "cifar10", "freeze": "base", "augment": {"flip": True}}, "apart"),
+    ],
+)
+def test_why_a_run_never_trains_in_a_stack(said, why):
+    base = {"data": "mnist", "model": "softmax", "optimizer": "gd", "lr": 0.1, "steps": 5}
+    found = apart(Run(**base | said))
+    assert found is why or why in found

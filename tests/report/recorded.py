@@ -109,7 +109,7 @@ def mistaken(run: str, seed: int) -> dict[str, Any]:
     """Four classes of 10 examples; owls are never the answer, and the more dogs are taken for cats the later the seed."""
     matrix = [[0, 0, 10], [1, 1, 9 - seed], [1, 0, 1 + seed], [2, 2, 10], [3, 2, 10]]
     worst = [
-        {"index": 3, "truth": 3, "said": 2, "probability": 0.9 + seed / 100, "png": picture((200, 30 * seed, 0))},
+        {"index": 3, "truth": 3, "said": 2, "probability": 0.9 + seed / 100, "png": picture((200, 90, 0))},
         {"index": 10 + seed, "truth": 1, "said": 0, "probability": 0.5, "png": picture((0, 90, 200))},
     ]
     return {"names": list(CLASSES), "matrix": matrix, "worst": worst}

@@ -17,7 +17,7 @@ from paceline.data.memory import Memory
 from paceline.errors import StackError, StudyError
 from paceline.optim.rule import Rule
 from paceline.spec import Run
-from paceline.train import build, device
+from paceline.train import build, device, precision
 from paceline.train.clock import Clock
 from paceline.train.early import Stopper
 from paceline.train.evaluate import Score
@@ -46,7 +46,7 @@ class Stack:
         self.places = sorted(range(len(runs)), key=lambda place: repr(group_key(runs[place].optimizer)))
         self.runs = [runs[place] for place in self.places]
         first = self.runs[0]
-        self.device, dtype = device.resolve(first.device), build.DTYPES[first.precision]
+        self.device, dtype = device.resolve(first.device), precision.dtype(first.precision)
         device.prepare(self.device)
         self._rules = {run.optimizer.path: self._rule(run) for run in self.runs}
         models = self._models(dtype)

@@ -41,11 +41,11 @@ def test_every_lane_has_the_batches_of_its_runs(small):
         alone = [next(Composition(run, 200).batches(number)) for run in runs[:2]]
         assert [one.indices.tolist() for one in (first, second)] == [one.indices.tolist() for one in alone]
         assert (first.step, first.epoch, first.ends_epoch) == (number, alone[0].epoch, alone[0].ends_epoch)
-        x, y = gather(training, [first, second])
+        x, y = gather(training, [first, second], [0, 0])
         assert x.shape == (2, len(first.indices), 6)
         assert torch.equal(x[1], small.train.x[second.indices].double())
         assert torch.equal(y[0], small.train.y[first.indices])
-        assert gather(training, [first])[0].shape == (len(first.indices), 6)
+        assert gather(training, [first], [0])[0].shape == (len(first.indices), 6)
 
 
 SEEDS = {
