@@ -36,9 +36,10 @@ def test_the_pages_of_the_gallery_are_those_of_their_data():
     assert (ROOT / "docs" / "gallery" / "index.md").read_text() == made["index"](kept), "run: python docs/gallery.py"
 
 
-def test_the_readmes_study_is_a_study():
-    study = from_document(parse(blocks(README, "yaml")[0]), ROOT)
-    assert len(expand(study)) == 5 * 6 * 3
+def test_the_readmes_studies_are_studies():
+    first, second = (block for block in blocks(README, "yaml") if block.startswith("name:"))
+    assert len(expand(from_document(parse(first), ROOT))) == 5 * 6 * 3
+    assert len(expand(from_document(parse(second), ROOT))) == 2 * 3
 
 
 def test_every_key_is_explained():
