@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from paceline.spec.parts import REQUIRED, TABLE, Arg, Entry
+from paceline.spec.argument import REQUIRED, Arg, Entry
+from paceline.spec.parts import TABLE
 
 PAGE = Path(__file__).with_suffix(".md")
 

@@ -13,7 +13,8 @@ import pytest
 
 import paceline
 from paceline.gallery import gallery
-from paceline.spec.parts import REQUIRED, TABLE, Entry
+from paceline.spec.argument import REQUIRED, Entry
+from paceline.spec.parts import TABLE
 
 HOUSE = Path(paceline.__file__).parent
 

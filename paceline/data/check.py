@@ -12,8 +12,8 @@ from paceline.data.dataset import Dataset, Split
 from paceline.data.leakage import Leakage, leakage
 from paceline.data.locate import Files, find_inside
 from paceline.errors import DataError
+from paceline.spec.argument import ArgumentError
 from paceline.spec.part import Part, read
-from paceline.spec.parts import ArgumentError
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 Small: the first convolution is 5x5 without a stride, and the dense layers see 3x3 places, all that 32 pixels leave.
 """
 
-from torch import Tensor, nn
+from torch import nn
 
 from paceline.models.dropout import Dropout
-from paceline.models.image_network import ImageNetwork
+from paceline.models.image_network import DenseNetwork
 
 
-class AlexNet(ImageNetwork):
+class AlexNet(DenseNetwork):
     name = "alexnet"
     smallest = {"imagenet": 63, "small": 15}
 
@@ -42,13 +42,3 @@ class AlexNet(ImageNetwork):
             nn.ReLU(inplace=True),
             nn.Linear(4096, outputs),
         )
-
-    @property
-    def head(self) -> nn.Module:
-        return self.classifier[-1]
-
-    def embed(self, x: Tensor) -> Tensor:
-        x = self.avgpool(self.features(x)).flatten(1)
-        for layer in list(self.classifier)[:-1]:
-            x = layer(x)
-        return x

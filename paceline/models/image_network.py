@@ -46,6 +46,24 @@ class ImageNetwork(nn.Module, ABC):
         return self.classify(self.embed(x))
 
 
+class DenseNetwork(ImageNetwork):
+    """Convolutions, a pool and dense layers, of which the last is the head."""
+
+    features: nn.Module
+    avgpool: nn.Module
+    classifier: nn.Sequential
+
+    @property
+    def head(self) -> nn.Module:
+        return self.classifier[-1]
+
+    def embed(self, x: Tensor) -> Tensor:
+        x = self.avgpool(self.features(x)).flatten(1)
+        for layer in list(self.classifier)[:-1]:
+            x = layer(x)
+        return x
+
+
 def fill_convolutions(model: nn.Module, mode: Literal["fan_in", "fan_out"]) -> None:
     """He et al. 2015, normal, by `fan_in` or `fan_out`; biases 0."""
     for layer in model.modules():

@@ -5,13 +5,13 @@ Small: pools round up, so that 28 pixels will do, and the dense layers see one p
 
 from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import nn
 
 from paceline.models.dropout import Dropout
-from paceline.models.image_network import ImageNetwork, fill_convolutions, fill_dense
+from paceline.models.image_network import DenseNetwork, fill_convolutions, fill_dense
 
 
-class _VGG(ImageNetwork):
+class _VGG(DenseNetwork):
     smallest = {"imagenet": 32, "small": 1}
     depths: ClassVar[tuple[int, ...]]  # convolutions of 64, 128, 256, 512 and 512 channels
     normed: ClassVar[bool]
@@ -44,16 +44,6 @@ class _VGG(ImageNetwork):
         )
         fill_convolutions(self, "fan_out")
         fill_dense(self)
-
-    @property
-    def head(self) -> nn.Module:
-        return self.classifier[-1]
-
-    def embed(self, x: Tensor) -> Tensor:
-        x = self.avgpool(self.features(x)).flatten(1)
-        for layer in list(self.classifier)[:-1]:
-            x = layer(x)
-        return x
 
 
 class VGG16BN(_VGG):

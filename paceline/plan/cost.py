@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from paceline.data.catalogue import ENTRIES, Entry
 from paceline.spec import Part, Run
+from paceline.spec.argument import ArgumentError
 from paceline.spec.expression import batch_size
-from paceline.spec.parts import TABLE, ArgumentError
+from paceline.spec.parts import TABLE
 from paceline.spec.run import MAX_EPOCHS_WALKED, Subset, embeds
 from paceline.spec.window import steps_in_epoch, stride
 

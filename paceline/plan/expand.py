@@ -12,10 +12,10 @@ from pydantic_core import PydanticUndefined
 from paceline.plan.cost import check_size
 from paceline.plan.sample import sample
 from paceline.spec import identity, signature
+from paceline.spec.argument import ArgumentError
 from paceline.spec.document import KeyPath
 from paceline.spec.part import Part
 from paceline.spec.part import read as read_part
-from paceline.spec.parts import ArgumentError
 from paceline.spec.run import GROUPS, PARTS, Run, check, construct, refuse_unknown
 from paceline.spec.study import MAX_RUNS, Study, said
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from paceline.errors import nearest
-from paceline.spec.parts import REQUIRED, TABLE, ArgumentError, Entry
+from paceline.spec.argument import REQUIRED, ArgumentError, Entry
+from paceline.spec.parts import TABLE
 
 Args = tuple[tuple[str, Any], ...]
 

@@ -8,8 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from paceline.errors import nearest
 from paceline.spec import expression
+from paceline.spec.argument import ArgumentError, is_number
 from paceline.spec.part import Part, read
-from paceline.spec.parts import TABLE, ArgumentError, is_number
+from paceline.spec.parts import TABLE
 
 MAX_EPOCHS_WALKED = 10_000
 

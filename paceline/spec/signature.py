@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from paceline.errors import nearest
+from paceline.spec.argument import ArgumentError
 from paceline.spec.part import Part
-from paceline.spec.parts import ArgumentError
 
 _GIVEN = {
     "model": ("input_shape", "outputs", "classes", "num_classes"),

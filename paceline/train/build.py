@@ -20,7 +20,7 @@ from paceline.optim.optimizer import build as build_rule
 from paceline.optim.rule import Rule
 from paceline.optim.schedules import with_warmup
 from paceline.spec import Part, Run
-from paceline.spec.parts import ArgumentError
+from paceline.spec.argument import ArgumentError
 from paceline.spec.signature import source_hash, source_of
 from paceline.train import device, precision
 from paceline.train import weights as weight_files

@@ -23,14 +23,12 @@ class Examined:
     worst: tuple[Mistake, ...]  # the surest first
 
 
-def examinable(outputs: Tensor, targets: Tensor) -> bool:
-    """Whether there are classes, the last dimension of the outputs, to take for one another."""
-    return not targets.is_floating_point() and 1 < outputs.shape[-1] <= MAX_CLASSES
+def examinable(classes: int | None) -> bool:
+    """Whether there are classes to take for one another, and not too many to count their pairs."""
+    return classes is not None and 1 < classes <= MAX_CLASSES
 
 
-def examine(outputs: Tensor, targets: Tensor) -> Examined | None:
-    if not examinable(outputs, targets):
-        return None
+def examine(outputs: Tensor, targets: Tensor) -> Examined:
     said = outputs.argmax(1)
     wrong = (said != targets).nonzero().flatten()
     right = torch.bincount(targets[said == targets], minlength=outputs.shape[1])

@@ -27,7 +27,7 @@ from paceline.train.base import Trained
 from paceline.train.clock import Clock
 from paceline.train.early import Stopper
 from paceline.train.evaluate import Score, evaluate
-from paceline.train.examine import examine
+from paceline.train.examine import examinable, examine
 from paceline.train.look import look
 from paceline.train.rows import Mark, Outcome, Pause, Row, due, ending, row
 from paceline.train.threads import suited_threads
@@ -116,7 +116,8 @@ def train(
             position.clear()
             over = ending(now, last, total, stopper.verdict(scores), clock)
             if over:
-                examined = examine(answers, made.held_out["test"].targets) if classes and not now.nonfinite else None
+                sound = examinable(dataset.classes) and not now.nonfinite
+                examined = examine(answers, made.held_out["test"].targets) if sound else None
                 yield replace(over, examined=examined, peak=peak.peak(made.device) if made.peaks else None)
                 return
         yield Pause(position.step, total, snapshot)

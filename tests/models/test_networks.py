@@ -21,7 +21,8 @@ from paceline.models.squeezenet import SqueezeNet10, SqueezeNet11
 from paceline.plan.cost import _MODELS as COSTS
 from paceline.plan.cost import check_size
 from paceline.spec import Run
-from paceline.spec.parts import TABLE, ArgumentError
+from paceline.spec.argument import ArgumentError
+from paceline.spec.parts import TABLE
 
 # parameters for 1000 classes, and a digest of all names and shapes, both of torchvision's networks
 PUBLISHED = {

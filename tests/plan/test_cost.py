@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from paceline.plan.cost import Facts, check_size, cost, facts_of
 from paceline.spec import Run
+from paceline.spec.argument import ArgumentError
 from paceline.spec.part import read
-from paceline.spec.parts import TABLE, ArgumentError
+from paceline.spec.parts import TABLE
 
 from .studies import BASE
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from paceline.spec.argument import ArgumentError
 from paceline.spec.part import Part, read
-from paceline.spec.parts import ArgumentError
 
 from .conftest import Refused
 from .studies import study

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paceline.spec.argument import REQUIRED, Arg, ArgumentError, flag, integer, number, share, word
 from paceline.spec.part import read
-from paceline.spec.parts import REQUIRED, TABLE, Arg, ArgumentError, flag, integer, number, share, word
+from paceline.spec.parts import TABLE
 from paceline.spec.run import PARTS
 
 ENTRIES = [(kind, name) for kind in TABLE for name in TABLE[kind]]

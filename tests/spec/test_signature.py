@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from paceline.plan.expand import expand
+from paceline.spec.argument import ArgumentError
 from paceline.spec.document import parse
 from paceline.spec.part import Part, read
-from paceline.spec.parts import ArgumentError
 from paceline.spec.signature import check, source_hash, source_of
 from paceline.spec.study import from_document
 

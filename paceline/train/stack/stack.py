@@ -21,7 +21,7 @@ from paceline.train import build, device, precision
 from paceline.train.clock import Clock
 from paceline.train.early import Stopper
 from paceline.train.evaluate import Score
-from paceline.train.examine import MAX_CLASSES, Examined
+from paceline.train.examine import Examined, examinable
 from paceline.train.look import look
 from paceline.train.rows import Mark, Outcome, Row, due, ending, row
 from paceline.train.stack import lanes as lanes_
@@ -261,9 +261,8 @@ class Stack:
 
     def _may_end(self, places: list[int]) -> bool:
         """Whether mistakes are to be noted: a run may end here, and has classes to take for one another."""
-        classes = self._dataset.classes
         last = any(self.step == self.totals[place] or self.runs[place].early_stop for place in places)
-        return self.step > 0 and last and classes is not None and 1 < classes <= MAX_CLASSES
+        return self.step > 0 and last and examinable(self._dataset.classes)
 
     def _extras(self, place: int) -> dict[str, float]:
         if not hasattr(self._template, "extras"):
