@@ -4,20 +4,20 @@ This serves runs whose base stays frozen and whose images are never changed. The
 base has no weights to start from.
 """
 
-import contextlib
 import hashlib
-import os
-import uuid
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from paceline.cache import user_cache
 from paceline.data.dataset import Dataset, Split
+from paceline.data.entries import Write, entry
 from paceline.data.locate import Files
 from paceline.data.memory import Memory
 from paceline.spec import Run
@@ -26,19 +26,33 @@ from paceline.train.evaluate import CHUNK_VALUES
 from paceline.train.look import look
 
 VERSION = 1
-CACHE_BYTES = 10e9  # of all features kept
 
 
 def embedded(run: Run, dataset: Dataset, folder: Path, files: Files) -> Dataset:
-    """The data set with features in the place of images."""
-    file = user_cache() / "features" / f"{_key(run, dataset, folder, files)}.safetensors"
-    kept = _read(file)
-    if kept is None:
-        kept = _compute(run, dataset, folder, files)
-        _keep(file, kept)
-    splits = {name: Split(kept[name], split.y) for name, split in dataset.splits.items()}
+    """The data set with features in the place of images, split after split."""
+    features = _features(run, dataset, folder, files)
+    parts = torch.split(features, [len(split) for split in dataset.splits.values()])
+    splits = {name: Split(x, split.y) for x, (name, split) in zip(parts, dataset.splits.items(), strict=True)}
     held = {"train": splits["train"], "validation": splits.get("validation"), "test": splits["test"]}
     return replace(dataset, **held, base_shape=build.input_shape(run, dataset))  # type: ignore[arg-type]
+
+
+def _features(run: Run, dataset: Dataset, folder: Path, files: Files) -> Tensor:
+    """Of all images, from the cache or computed now; in memory alone where the cache cannot be written."""
+
+    def made(write: Write) -> dict[str, Any]:
+        held = 0
+        for chunk in _embed(run, dataset, folder, files):
+            write(chunk.numpy().view(np.uint8))
+            held += chunk.nbytes
+        return {"shape": [held], "features": [-1, *chunk.shape[1:]]}
+
+    root = user_cache() / "features"
+    try:
+        array, meta = entry(root, _key(run, dataset, folder, files), made, lambda: None)
+    except OSError:
+        return torch.cat(list(_embed(run, dataset, folder, files)))
+    return torch.from_numpy(array.view(np.float32)).view(meta["features"])
 
 
 def _key(run: Run, dataset: Dataset, folder: Path, files: Files) -> str:
@@ -57,46 +71,17 @@ def _key(run: Run, dataset: Dataset, folder: Path, files: Files) -> str:
 
 
 @torch.no_grad()
-def _compute(run: Run, dataset: Dataset, folder: Path, files: Files) -> dict[str, Tensor]:
+def _embed(run: Run, dataset: Dataset, folder: Path, files: Files) -> Iterator[Tensor]:
+    """float32 chunks of what the base makes of the images, in their order."""
     target = device.resolve(run.device)
-    model = build.network(run, dataset, folder, files).to(target).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    model.eval()
+    model: nn.Module = build.network(run, dataset, folder, files).to(target)
+    model = model.to(memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
     shown = look(run, dataset)
-    return {
-        name: _embed(model, Memory(split, target, torch.float32, True, shown)) for name, split in dataset.splits.items()
-    }
+    splits = [Memory(split, target, torch.float32, True, shown) for split in dataset.splits.values()]
+    for x in chain(*(_chunks(split) for split in splits)):
+        yield model.embed(x).cpu().contiguous()  # type: ignore[operator]
 
 
-def _embed(model: nn.Module, split: Memory) -> Tensor:
+def _chunks(split: Memory) -> Iterator[Tensor]:
     width = max(1, CHUNK_VALUES // max(1, split.chunk(0, 1).numel()))
-    chunks = [model.embed(split.chunk(at, at + width)).cpu() for at in range(0, len(split), width)]  # type: ignore[operator]
-    return torch.cat(chunks).contiguous()
-
-
-def _read(file: Path) -> dict[str, Tensor] | None:
-    try:
-        kept = load_file(file)
-        os.utime(file)
-    except (OSError, SafetensorError):
-        return None
-    return kept
-
-
-def _keep(file: Path, features: dict[str, Tensor]) -> None:
-    """Whole or not at all; the features least lately used make room. A cache that cannot be written is done without."""
-    with contextlib.suppress(OSError, SafetensorError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        others = sorted(file.parent.glob("*.safetensors"), key=lambda other: other.stat().st_mtime)
-        room = CACHE_BYTES - sum(tensor.nbytes for tensor in features.values())
-        left = sum(other.stat().st_size for other in others)
-        for other in others:
-            if left <= room:
-                break
-            left -= other.stat().st_size
-            other.unlink()
-        beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-        try:
-            save_file(features, beside)
-            os.replace(beside, file)
-        finally:
-            beside.unlink(missing_ok=True)
+    return (split.chunk(at, at + width) for at in range(0, len(split), width))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from pathlib import Path
 
 import pytest
 import torch
@@ -58,7 +59,11 @@ def trained(run: Run, data: Dataset, **how) -> tuple[list[Row], dict[str, torch.
 
 
 def start(run: Run, data: Dataset) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in build.model(run, data, loop_module.Path()).state_dict().items()}
+    return {name: value.clone() for name, value in build.model(run, data, Path()).state_dict().items()}
+
+
+def kept(cache: Path) -> int:
+    return len(list((cache / "paceline" / "features").glob("*/meta.json")))
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +130,7 @@ def test_features_computed_once_train_the_head_as_the_whole_network_does(model, 
     features = embedded(run, pictures, tmp_path, Files.search())
     again = embedded(run, pictures, tmp_path, Files.search())
     assert torch.equal(features.train.x, again.train.x)
-    assert len(list((tmp_path / "paceline" / "features").iterdir())) == 1
+    assert kept(tmp_path) == 1
     whole, _, seen = trained(run, pictures)
     head, _, also = trained(run, features)
     assert whole[0].loss == pytest.approx(head[0].loss, rel=1e-4)
@@ -137,7 +142,6 @@ def test_features_computed_once_train_the_head_as_the_whole_network_does(model, 
 
 def test_features_are_asked_anew_for_other_images_weights_or_sizes(pictures, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    kept = tmp_path / "paceline" / "features"
     other = dataclasses.replace(pictures, checksum="sha256:other")
     for count, (run, data) in enumerate(
         [
@@ -150,17 +154,27 @@ def test_features_are_asked_anew_for_other_images_weights_or_sizes(pictures, mon
         1,
     ):
         embedded(run, data, tmp_path, Files.search())
-        assert len(list(kept.iterdir())) == count
+        assert kept(tmp_path) == count
     embedded(run_of(freeze="base", lr=0.5), pictures, tmp_path, Files.search())
-    assert len(list(kept.iterdir())) == 5
+    assert kept(tmp_path) == 5
 
 
 def test_the_cache_of_features_is_bounded(pictures, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("paceline.train.features.CACHE_BYTES", 700_000)  # two of them
+    monkeypatch.setenv("PACELINE_CACHE_GB", "0.0007")  # two of them
     for seed in range(4):
+        monkeypatch.setattr("paceline.data.entries._used", set())  # as if each were a process of its own
         embedded(run_of(freeze="base", seed=seed), pictures, tmp_path, Files.search())
-    assert 1 <= len(list((tmp_path / "paceline" / "features").iterdir())) <= 2
+    assert 1 <= kept(tmp_path) <= 2
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(pictures, monkeypatch, tmp_path):
+    written = embedded(run_of(freeze="base"), pictures, tmp_path, Files.search())
+    (tmp_path / "paceline").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = embedded(run_of(freeze="base"), pictures, tmp_path, Files.search())
+    assert torch.equal(made.train.x, written.train.x)
+    assert torch.equal(made.test.x, written.test.x)
 
 
 @pytest.mark.parametrize(
