@@ -32,7 +32,8 @@ def _ratios(kept: dict[str, Any]) -> Any:
     aimed = base.transform_filter("isValid(datum.target)").mark_tick(color=RED, thickness=2, size=18)
     targets = aimed.encode(alt.X("target:Q", scale=scale), y=y)
     layered: Any = alt.layer(spans, points, targets).properties(width=420)
-    return layered.facet(row=alt.Row("work:N", title=None, sort=None)).resolve_scale(y="independent")
+    named = alt.Header(labelOrient="top", labelAngle=0, labelAnchor="start", labelFontWeight="bold")
+    return layered.facet(row=alt.Row("work:N", title=None, sort=None, header=named)).resolve_scale(y="independent")
 
 
 def _growth(points: list[dict[str, Any]]) -> alt.Chart:
