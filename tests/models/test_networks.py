@@ -99,7 +99,7 @@ def test_the_head_holds_what_classify_uses_and_nothing_else(name, stem):
 def test_the_two_halves_are_the_whole():
     x = torch.rand(3, 3, 32, 32)
     for model in (SqueezeNet11((3, 32, 32), 5), ResNet18((3, 32, 32), 5)):
-        assert torch.equal(model.eval()(x), model.classify(model.embed(x)))
+        torch.testing.assert_close(model.eval()(x), model.classify(model.embed(x)))
 
 
 @pytest.mark.parametrize("stem", STEMS)
@@ -172,8 +172,8 @@ def test_a_network_trains_and_its_dropout_follows_the_key():
                 layer.reseed(key)
         return model(x)
 
-    assert torch.equal(outputs(1), outputs(1))
-    assert not torch.equal(outputs(1), outputs(2))
+    torch.testing.assert_close(outputs(1), outputs(1))
+    assert not torch.allclose(outputs(1), outputs(2))
 
 
 def started(kind: type[ImageNetwork]) -> ImageNetwork:

@@ -173,8 +173,8 @@ def test_a_cache_that_cannot_be_written_is_done_without(pictures, monkeypatch, t
     (tmp_path / "paceline").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     made = embedded(run_of(freeze="base"), pictures, tmp_path, Files.search())
-    assert torch.equal(made.train.x, written.train.x)
-    assert torch.equal(made.test.x, written.test.x)
+    for ours, kept_ones in ((made.train.x, written.train.x), (made.test.x, written.test.x)):
+        torch.testing.assert_close(ours, kept_ones, rtol=1e-3, atol=1e-3 * float(kept_ones.abs().max()))
 
 
 @pytest.mark.parametrize(
