@@ -24,6 +24,7 @@ from paceline.spec.study import load as load_file
 
 if TYPE_CHECKING:
     from paceline.report.answer import Answer
+    from paceline.report.comparison import Comparison
 
 PathLike = str | os.PathLike[str]
 
@@ -121,6 +122,16 @@ def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:
     stale = len(stale_runs(stored, trials, states(packs))) if stored.folder.is_dir() else 0
     table = setting_table(stored, runs)
     return Results(stored, runs, join_rows(trials, rows, packs), table, folder.path, stale, _namesake(study, folder))
+
+
+def compare(a: PathLike, b: PathLike) -> "Comparison":
+    """Two records of a study, or two folders of records, joined like for like; RecordError if no run is in both.
+
+    The result has sentences (text), tables (settings, pairs, machines, refused), and shows itself in a notebook.
+    """
+    from paceline.report.comparison import compare as compared
+
+    return compared(Path(a), Path(b))
 
 
 def _namesake(study: Study | PathLike, folder: StudyFolder) -> str:

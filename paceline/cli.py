@@ -192,6 +192,10 @@ def _end(session: Any) -> None:
         first = next(state for state in session.runs.values() if state.status == "failed")
         print(f"{failed} failed, the first with: {first.details.get('reason')}")
         print(f"Its traceback is in {first.pack.status}; --retry-failed tries again.")
+    waiting = len(session.missing() & session.left_out.keys())
+    if waiting:
+        print(f"{waiting} are left for a machine that can train them: the same command there, into the same folder.")
+    total -= waiting
     elsewhere = standing.get("running", 0)
     if elsewhere and ended + failed + elsewhere == total:
         print(f"{elsewhere} are being trained by another process.")
@@ -263,6 +267,38 @@ def report(
     print(f"Report: {write_page(found.answer, file or found.folder / 'report.html')}")
     if figures is not None:
         print(f"{len(write_figures(found.answer, figures))} files in {figures}")
+
+
+@app.command()
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A study's record, as runs/NAME, or a folder of records.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The same runs, trained elsewhere.")],
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="The page; unsaid, compare.html in this folder.")
+    ] = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="How to write the table; but for text, only the table is written.")
+    ] = Format.text,
+) -> None:
+    """Two records of the same runs (two machines, CPU and GPU, two versions): times, results, what differs.
+
+    Runs that are not the same on both sides are refused and listed.
+    """
+    from paceline.api import compare as compared
+    from paceline.report.comparison import printed
+    from paceline.report.comparison_page import write_comparison
+    from paceline.report.formats import render
+
+    found = compared(a, b)
+    if form == Format.text:
+        print(printed(found))
+        print(f"Page: {write_comparison(found, file or Path('compare.html'))}")
+        return
+    print(render(found.table, str(form), found.title))
+    for note in (*found.notes, found.join):
+        print(f"Note: {note}", file=sys.stderr)
+    if file is not None:
+        write_comparison(found, file)
 
 
 @app.command()

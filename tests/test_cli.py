@@ -312,3 +312,30 @@ def test_run_ends_with_the_answer_and_the_page(cli, study_file, tmp_path):
     assert Path("page.html").stat().st_size > 500_000
     kinds = {path.suffix for path in Path("figures").iterdir()}
     assert {".png", ".svg", ".pdf", ".md", ".tex", ".csv"} <= kinds
+
+
+def test_compare_joins_two_records_of_the_same_runs(cli, study_file):
+    file = study_file(SMALL)
+    for out, words in (("here", []), ("there", ["--set", "device=cpu"]), ("longer", ["--set", "steps=8"])):
+        cli("run", file, "--out", out, "--jobs", "1", "--no-stack", *words)
+    code, out, err = cli("compare", "here/small", "there/small")
+    assert (code, err) == (0, "")
+    assert out.startswith("A: here/small, B: there/small\n")
+    assert "Accuracy is the same in every setting." in out
+    assert "4 pairs of the same run in 2 settings; no run was refused." in out
+    assert "Page: compare.html" in out
+    assert Path("compare.html").stat().st_size > 500_000
+    code, out, err = cli("compare", "here", "there", "--format", "json", "--file", "deep/page.html")
+    assert [(line["setting"], line["n"], line["difference"]) for line in json.loads(out)] == [
+        ("lr 0.1", 2, 0),
+        ("lr 1", 2, 0),
+    ]
+    assert "Note: 4 pairs of the same run" in err
+    assert Path("deep/page.html").exists()
+    code, out, err = cli("compare", "here/small", "longer/small")
+    assert (code, out) == (2, "")
+    assert "nothing to compare" in err
+    assert "another configuration: steps 6 in A, 8 in B (4 runs, such as lr 0.1)" in err
+    code, _, err = cli("compare", "here/small", "nowhere")
+    assert code == 2
+    assert "nowhere: no such folder" in err

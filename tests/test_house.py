@@ -45,7 +45,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 }
 FRONT = ("__init__", "api", "cli")
 WORKER = ("data", "train")  # of the files of execute that run in a worker, inside their functions
-IN_WORKER = tuple(f"execute.{name}" for name in ("worker", "single", "stacked", "provenance", "calibrate"))
+IN_WORKER = tuple(f"execute.{name}" for name in ("worker", "single", "stacked", "provenance", "calibrate", "capable"))
 
 
 class Import(NamedTuple):

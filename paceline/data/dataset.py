@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -14,12 +15,14 @@ class Split:
     """Examples and their answers: y int64 labels [n] or float32 targets [n, ...].
 
     x is float32 [n, ...], or images as uint8 [n, channels, height, width], 0..255 and perhaps memory-mapped, which the
-    loader turns into floats. `files` names where each image came from, if it came from a file of its own.
+    loader turns into floats. `files` names where each image came from, if it came from a file of its own, and `decode`
+    then gives an image anew from its file, as x has it.
     """
 
     x: Tensor
     y: Tensor
     files: tuple[str, ...] = ()
+    decode: Callable[[int], Tensor] | None = None
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y):

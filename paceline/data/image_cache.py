@@ -26,7 +26,7 @@ from paceline.data.imagefiles import Collection, Load, threads
 from paceline.data.images import VERSION, CorruptError, is_image, square
 from paceline.data.progress import Event, Report, to_terminal
 
-EVERY = 5.0  # seconds between two lines of progress
+EVERY = 0.25  # seconds between two looks at how far it is
 BLOCK = 1024  # images copied at a time
 
 
@@ -41,6 +41,7 @@ class Stored:
     texts: dict[str, str] = field(default_factory=dict)  # the text files of an archive
     root: Path | None = None  # of the cache; None if it cannot be written, and the images are in memory
     notes: tuple[str, ...] = ()
+    files: Collection | None = None  # that they were decoded from
 
     def rows(self, indices: np.ndarray) -> Tensor:
         """Some of the images, mapped: a stretch as it is, any others by way of an entry of their own.
@@ -82,15 +83,20 @@ def stored(files: Collection, size: int, label: str, report: Report = to_termina
         note = f"the cache {root} cannot be written ({error.strerror or error}): every process decodes for itself."
         blocks = [np.empty((0, 3, size, size), np.uint8)]
         meta = build(blocks.append)
-        return _stored(key, np.concatenate(blocks), meta, None, (note,))
-    return _stored(key, images, meta, root)
+        return _stored(files, key, np.concatenate(blocks), meta, None, (note,))
+    return _stored(files, key, images, meta, root)
 
 
 def _stored(
-    key: str, images: np.ndarray, meta: dict[str, Any], root: Path | None, notes: tuple[str, ...] = ()
+    files: Collection,
+    key: str,
+    images: np.ndarray,
+    meta: dict[str, Any],
+    root: Path | None,
+    notes: tuple[str, ...] = (),
 ) -> Stored:
     corrupt = tuple((name, reason) for name, reason in meta["corrupt"])
-    return Stored(key, images, tuple(meta["names"]), corrupt, dict(meta["texts"]), root, notes)
+    return Stored(key, images, tuple(meta["names"]), corrupt, dict(meta["texts"]), root, notes, files)
 
 
 def _waiting(label: str, report: Report) -> Callable[[], None]:
@@ -128,6 +134,7 @@ def _decode(files: Collection, size: int, label: str, write: Write, report: Repo
             if time.monotonic() - said > EVERY:
                 said = time.monotonic()
                 report(Event("images", label, len(names), files.count))
+    report(Event("images", label, len(names), len(names)))
     return {"shape": [len(names), 3, size, size], "names": names, "corrupt": corrupt, "texts": texts}
 
 

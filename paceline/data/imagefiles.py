@@ -1,5 +1,6 @@
 """Many image files in one place: a folder of them, or an archive. What they hash to, and their bytes in order."""
 
+import functools
 import hashlib
 import os
 import tarfile
@@ -29,6 +30,9 @@ class Collection(Protocol):
 
     def read(self) -> Iterator[tuple[str, Load]]:
         """Every file: its name and what gives its bytes; the latter may be called in another thread."""
+
+    def bytes_of(self, name: str) -> bytes:
+        """Of one file."""
 
 
 def threads() -> int:
@@ -63,6 +67,12 @@ class Tree:
     def read(self) -> Iterator[tuple[str, Load]]:
         for name in self.names:
             yield name, (self.root / name).read_bytes
+
+    def bytes_of(self, name: str) -> bytes:
+        try:
+            return (self.root / name).read_bytes()
+        except OSError as error:
+            raise DataError(f"{self.root / name} cannot be read: {error.strerror or error}.") from error
 
     def _sha256(self, name: str) -> str:
         try:
@@ -101,11 +111,20 @@ class Archive:
         except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
             raise DataError(f"{self.path} is no sound archive: {error}. Get it anew.") from error
 
+    def bytes_of(self, name: str) -> bytes:
+        return _members(self)[name]
+
     def _bytes(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
         inside = archive.extractfile(member)
         if inside is None or member.size > LARGEST:
             raise DataError(f"{self.path}: {member.name} is too large to be an image.")
         return inside.read()
+
+
+@functools.lru_cache(maxsize=1)
+def _members(archive: Archive) -> dict[str, bytes]:
+    """All files of an archive as they are: a compressed one can only be read from its beginning."""
+    return {name: load() for name, load in archive.read()}
 
 
 def _stamp(path: Path) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from paceline.data.dataset import Dataset, Split
+from paceline.data.decode import Decoder
 from paceline.data.image_cache import Stored, stored
 from paceline.data.imagefiles import Collection
 from paceline.data.split_images import Parted
@@ -40,7 +41,8 @@ def dataset(name: str, images: Stored, parted: Parted, said: Mapping[str, Any], 
 
     def split(indices: np.ndarray) -> Split:
         files = tuple(images.names[i] for i in indices)
-        return Split(images.rows(indices), torch.from_numpy(labels[indices]), files)
+        decode = Decoder(images.files, files, images.images.shape[-1]) if images.files else None
+        return Split(images.rows(indices), torch.from_numpy(labels[indices]), files, decode)
 
     held = split(parts["validation"]) if len(parts["validation"]) else None
     digest = hashlib.sha256(f"{images.key} {json.dumps(said, sort_keys=True)}".encode()).hexdigest()

@@ -1,25 +1,16 @@
 """The memory loader: a split as tensors on the device, each batch gathered by index into a buffer that is reused."""
 
-from dataclasses import dataclass
+from collections.abc import Generator
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from paceline.data.augment import augmented
+from paceline.data.batches import Batch, Composition
 from paceline.data.dataset import Split
+from paceline.data.draws import key as draw_key
+from paceline.data.show import Look, Show
 from paceline.spec.run import Augment
-
-IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-
-
-@dataclass(frozen=True)
-class Look:
-    """How images are shown to the network: their side, and the mean and deviation that become 0 and 1."""
-
-    size: int | None = None
-    mean: tuple[float, ...] = ()  # none: as they are, bytes as 0 to 1
-    deviation: tuple[float, ...] = ()
 
 
 class Memory:
@@ -35,16 +26,15 @@ class Memory:
         augment: Augment | None = None,
     ) -> None:
         look = look or Look()
-        self._look, self._augment, self._dtype = look, augment, dtype
-        self._bytes = split.x.dtype == torch.uint8
-        self._pictures = self._bytes or augment is not None or look != Look()
+        self._augment, self._dtype = augment, dtype
+        whole = split.x.dtype == torch.uint8
+        pictures = whole or augment is not None or look != Look()
         self._channels_last = channels_last and split.x.dim() == 4
-        last = self._channels_last or self._pictures
-        x = split.x.permute(0, 2, 3, 1) if last else split.x
-        self._x = (x.to(device) if self._bytes else x.to(device, dtype)).contiguous()
+        x = split.x.permute(0, 2, 3, 1) if self._channels_last or pictures else split.x
+        self._x = (x.to(device) if whole else x.to(device, dtype)).contiguous()
         self._y = split.y.to(device) if split.y.dtype == torch.int64 else split.y.to(device, dtype)
         self._buffer = self._x.new_empty(0)
-        self._levels = self._scaling() if self._bytes or look.mean else None
+        self._show = Show(look, self._x, device, dtype, self._channels_last) if pictures else None
 
     def __len__(self) -> int:
         return len(self._x)
@@ -57,6 +47,11 @@ class Memory:
     @property
     def targets(self) -> Tensor:
         return self._y
+
+    def batches(self, composition: Composition, start: int) -> Generator[tuple[Batch, Tensor, Tensor]]:
+        """Every batch from step `start` on, with its inputs and targets."""
+        for batch in composition.batches(start):
+            yield batch, *self.gather(batch.indices, draw_key(composition.run.seed, "augment", batch.step))
 
     def gather(self, indices: Tensor, key: int | Tensor = 0) -> tuple[Tensor, Tensor]:
         """Inputs and targets; `key` is for the draws of the augmentation."""
@@ -73,25 +68,7 @@ class Memory:
         """Consecutive inputs, in file order, unchanged: for evaluation."""
         return self._shown(self._x[start:stop])
 
-    def _scaling(self) -> tuple[Tensor, Tensor]:
-        """Factor and offset of a row of pixels: short rows of channels alone would be slow."""
-        width, channels = self._x.shape[2:]
-        unit = 255.0 if self._bytes else 1.0
-        mean = torch.tensor(self._look.mean or (0.0,) * channels, dtype=torch.float64)
-        deviation = torch.tensor(self._look.deviation or (1.0,) * channels, dtype=torch.float64)
-        factor, offset = 1 / (unit * deviation), -mean / deviation
-        row = (factor.expand(width, channels), offset.expand(width, channels))
-        return tuple(level.reshape(-1).to(self._x.device, self._dtype) for level in row)  # type: ignore[return-value]
-
     def _shown(self, x: Tensor) -> Tensor:
-        if not self._pictures:
-            return x.permute(0, 3, 1, 2) if self._channels_last else x
-        if self._levels is not None:
-            factor, offset = self._levels
-            rows = x.to(self._dtype).flatten(2)
-            x = torch.addcmul(offset, rows, factor).view(x.shape)
-        x = x.permute(0, 3, 1, 2)
-        side = self._look.size
-        if side is not None and tuple(x.shape[2:]) != (side, side):
-            x = F.interpolate(x, (side, side), mode="bilinear", antialias=min(x.shape[2:]) > side, align_corners=False)
-        return x if self._channels_last else x.contiguous()
+        if self._show is not None:
+            return self._show(x)
+        return x.permute(0, 3, 1, 2) if self._channels_last else x

@@ -29,13 +29,25 @@ def silent(event: Event) -> None:
     pass
 
 
+BAR = 30  # characters of a whole bar
+
+
 def to_terminal(event: Event) -> None:
-    """A line on stderr, if a person sees it."""
+    """A line on stderr, if a person sees it; of images a bar that grows where it stands."""
     if not sys.stderr.isatty():
         return
+    if event.kind != "images":
+        print(event.line, file=sys.stderr)
+        return
+    bar = "\u2588" * (BAR * event.done // max(event.total, 1)) if event.total else ""
     total = f" of {event.total:,}" if event.total else ""
-    decoded = f"{event.line}: {event.done:,}{total} images decoded"
-    print(decoded if event.kind == "images" else event.line, file=sys.stderr)
+    over = event.done == event.total
+    print(
+        f"\r{bar:<{BAR}} {event.line}: {event.done:,}{total} images",
+        end="\n" if over else "",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 class MirrorError(Exception):

@@ -1,6 +1,7 @@
 """What the records of single runs and of stacks have in common: where numbers come from, and what is kept of them."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from pydantic import ValidationError
@@ -57,7 +58,36 @@ def ended(outcome: Any) -> dict[str, Any]:
         "threads": outcome.threads,
         "evaluation_seconds": outcome.evaluation_seconds,
         **held,
+        **(_speed(outcome.speed) if outcome.speed else {}),
     }
+
+
+def _speed(speed: Any) -> dict[str, Any]:
+    """How fast a run was, and in a study of time what it asked of the machine and what the machine could do."""
+    found: dict[str, Any] = {
+        "samples_per_second": speed.samples_per_second,
+        "compile_seconds": speed.compile_seconds,
+        "telemetry_share": speed.telemetry_share,
+    }
+    if speed.work:
+        found["work"] = asdict(speed.work)
+    if speed.probes:
+        before, after = speed.probes
+        found["probe"] = {
+            "flops": max(before.flops, after.flops),
+            "bytes": max(before.bytes, after.bytes),
+            "call_seconds": min(before.call_seconds, after.call_seconds),
+            "before": before.seconds,
+            "after": after.seconds,
+            "spread": max(before.spread, after.spread),
+        }
+    return found
+
+
+def spent(item: Any) -> dict[str, Any]:
+    """A line of telemetry.jsonl."""
+    said = {"step": item.step, "examples": item.examples, "seconds": item.seconds}
+    return {**said, **item.phases, "evaluation": item.evaluation, **asdict(item.usage)}
 
 
 def examined(name: str, run: Run, found: Any, job: Job) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import psutil
 
-from paceline.errors import RecordError, StudyError
+from paceline.errors import DeviceError, RecordError, StudyError
 from paceline.execute import speeds as kept_speeds
+from paceline.execute.capable import unable
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.plan.choose import Choice, Group, Speeds, choose, groups
@@ -79,6 +80,11 @@ class Session:
             run for run, state in self.runs.items() if state.ended or (state.status == "failed" and not retry_failed)
         }
         return self.ids - over
+
+    @cached_property
+    def left_out(self) -> dict[str, str]:
+        """Runs that this machine cannot train, and why."""
+        return unable(self.trials)
 
     def new_packs(self, missing: set[str]) -> list[Pack]:
         """Packs for what no pack holds yet."""
@@ -154,6 +160,10 @@ def execute(session: Session, *, data: Path | None = None, retry_failed: bool = 
     with waited(session.folder.planning):
         session = _with_packs(session, read_packs(session.folder))
         missing = session.missing(retry_failed)
+        lacking = session.left_out
+        if missing == session.ids == lacking.keys():
+            raise DeviceError(f"this machine can train none of the {len(missing)} runs: {next(iter(lacking.values()))}")
+        missing -= lacking.keys()
         packs = _settle_packs(session, missing)
     if not packs:
         return
@@ -164,6 +174,7 @@ def execute(session: Session, *, data: Path | None = None, retry_failed: bool = 
         threads=max(1, usable_cores() // session.jobs),
         timing="exclusive" if session.jobs == 1 else "shared",
         wanted=frozenset(missing),
+        timed=session.study.measure == "time",
         retry_failed=retry_failed,
         memory_share=MEMORY_SHARE / session.jobs,
     )

@@ -30,21 +30,26 @@ def train_one(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: 
 
 def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
     from paceline.train.loop import train
-    from paceline.train.rows import Outcome, Row
+    from paceline.train.rows import Outcome, Row, Spent
 
     dataset = provenance.dataset(run, job)
+    yield from (Event("note", folder.id, name, reason=f"{dataset.name}: {note}") for note in dataset.notes)
     origin = provenance.origin(name, run, dataset.checksum, job)
     provenance.note_machine(folder, run, origin, job)
     resume = provenance.resume(folder, origin)
     noted = {"timing": provenance.timing(job, resume["timing"] if resume else job.timing), "sources": origin["sources"]}
     writer.status(name, "running", **noted)
-    items = train(run, dataset, job.folder, resume, cores=job.threads, files=provenance.files(job))
+    files = provenance.files(job)
+    items = train(run, dataset, job.folder, resume, cores=job.threads, files=files, timed=job.timed)
     saved, kept = time.monotonic(), resume is not None
+    saving = float(resume.get("saving", 0.0)) if resume else 0.0  # seconds spent on checkpoints
     row: dict[str, Any] | None = None
     for item in items:
         if isinstance(item, Row):
             row = provenance.plain_row(item)
             writer.row({"run": name, **row})
+        elif isinstance(item, Spent):
+            writer.telemetry({"run": name, **provenance.spent(item), "checkpoint": saving})
         elif isinstance(item, Outcome):
             noted["timing"] = provenance.timing(job, noted["timing"])
             if item.examined is not None:
@@ -58,7 +63,9 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
             if stopping or time.monotonic() - saved > provenance.CHECKPOINT_SECONDS:
                 writer.sync()
                 noted["timing"] = provenance.timing(job, noted["timing"])
-                provenance.save(folder, {**item.snapshot(), **origin, "timing": noted["timing"]})
+                begun = time.perf_counter()
+                provenance.save(folder, {**item.snapshot(), **origin, "timing": noted["timing"], "saving": saving})
+                saving += time.perf_counter() - begun
                 saved, kept = time.monotonic(), True
             if stopping:
                 items.close()  # type: ignore[attr-defined]

@@ -11,10 +11,14 @@ class Dropout(nn.Module):
         super().__init__()
         self.rate = rate
         self._key: int | None = None
+        self._places: Tensor | None = None
+        self._count = 0
         self._generators: dict[torch.device, torch.Generator] = {}
 
-    def reseed(self, key: int) -> None:
-        self._key = key
+    def reseed(self, key: int, places: Tensor | None = None, count: int = 0) -> None:
+        """For the next forward pass. If that sees only some examples of a batch of `count`, those at `places`, they are
+        masked as they would be in the whole."""
+        self._key, self._places, self._count = key, places, count
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.rate == 0:
@@ -25,8 +29,18 @@ class Dropout(nn.Module):
             raise RuntimeError("dropout has no key for this step; call reseed(key) before forward")
         generator = self._generators.setdefault(x.device, torch.Generator(x.device))
         generator.manual_seed(self._key)
-        mask = torch.empty_like(x).bernoulli_(1 - self.rate, generator=generator)
+        mask = self._blank(x).bernoulli_(1 - self.rate, generator=generator)
+        if self._places is not None:
+            mask = mask[self._places.to(x.device)]
         return x * mask.div_(1 - self.rate)
+
+    def _blank(self, x: Tensor) -> Tensor:
+        """Of the whole batch, laid out as x is: draws follow the order in memory."""
+        if self._places is None:
+            return torch.empty_like(x)
+        last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
+        layout = torch.channels_last if last else torch.contiguous_format
+        return torch.empty((self._count, *x.shape[1:]), dtype=x.dtype, device=x.device, memory_format=layout)
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}"

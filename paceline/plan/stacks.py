@@ -26,6 +26,10 @@ def alike(run: Run) -> Hashable:
 
 def apart(run: Run) -> str | None:
     """Why such a run never trains in a stack; None if it may."""
+    if run.loader is not None:
+        return "a loader with workers feeds one run"
+    if run.accumulate > 1 or run.compile or run.threads or run.fused is not None or run.channels_last is not None:
+        return "how it computes is said, which is of a run alone"
     if run.precision not in ("fp32", "fp64"):
         return "in mixed precision each trains by itself"
     if embeds(run):

@@ -4,6 +4,8 @@
 <out>/<study>/<pack>/pack.json           which runs it holds; written before it starts, kept on resume
 <out>/<study>/<pack>/machine.json        what it was trained with: versions, hardware, threads, data, sources
 <out>/<study>/<pack>/rows.jsonl          what was measured; only ever appended to
+<out>/<study>/<pack>/examined.jsonl      what each run of classes got wrong at its end; only ever appended to
+<out>/<study>/<pack>/telemetry.jsonl     where time, memory and power went, row by row; only ever appended to
 <out>/<study>/<pack>/status.json         how each run stands; replaced by atomic rename
 <out>/<study>/<pack>/checkpoint          the state to resume from; gone when the pack has ended
 <out>/<study>/<pack>/claim               who is training it now; .claim.<token> if that one died and was followed
@@ -49,6 +51,10 @@ class PackFolder:
     @property
     def examined(self) -> Path:
         return self.path / "examined.jsonl"
+
+    @property
+    def telemetry(self) -> Path:
+        return self.path / "telemetry.jsonl"
 
     @property
     def status(self) -> Path:

@@ -21,6 +21,7 @@ class PackWriter:
         self._runs: dict[str, dict[str, Any]] = read_statuses(folder)
         self._examined: int | None = None  # opened when first written to
         self._pictured: set[int] = set()  # examples
+        self._telemetry: int | None = None  # opened when first written to
 
     def __enter__(self) -> "PackWriter":
         self._rows = _open(self._folder.rows, is_row)
@@ -29,9 +30,9 @@ class PackWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._rows)
-        if self._examined is not None:
-            os.close(self._examined)
+        for file in (self._rows, self._examined, self._telemetry):
+            if file is not None:
+                os.close(file)
 
     def row(self, values: dict[str, Any]) -> None:
         self.rows([values])
@@ -50,9 +51,19 @@ class PackWriter:
             self._examined = _open(self._folder.examined, is_examined)
         _write(self._examined, text, self._folder.examined)
 
+    def telemetry(self, line: dict[str, Any]) -> None:
+        """Where the time of a run went up to a row: run, step, seconds and their parts (docs/records.md)."""
+        text = _line(line)
+        assert is_telemetry(text)
+        if self._telemetry is None:
+            self._telemetry = _open(self._folder.telemetry, is_telemetry)
+        _write(self._telemetry, text, self._folder.telemetry)
+
     def sync(self) -> None:
         """Brings what was written to disk, before something says that it is there."""
-        for file, path in ((self._rows, self._folder.rows), (self._examined, self._folder.examined)):
+        folder = self._folder
+        files = (self._rows, folder.rows), (self._examined, folder.examined), (self._telemetry, folder.telemetry)
+        for file, path in files:
             try:
                 if file is not None:
                     os.fsync(file)
@@ -126,6 +137,13 @@ def is_examined(line: bytes) -> bool:
     said = _mapping(line)
     lists = [said.get(name) for name in ("names", "matrix", "worst")]
     return isinstance(said.get("run"), str) and all(isinstance(found, list) for found in lists)
+
+
+def is_telemetry(line: bytes) -> bool:
+    """Whether a line says where the time of a run went; the beginning of one never does."""
+    said = _mapping(line)
+    seconds = said.get("seconds")
+    return is_row(line) and isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
 
 
 def _mapping(line: bytes) -> dict[str, Any]:

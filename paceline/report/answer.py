@@ -14,6 +14,7 @@ from paceline.report.names import counted, listed, size
 from paceline.report.published import Published, published
 from paceline.report.sentences import sentences
 from paceline.report.sheets import Sheet, sheets
+from paceline.report.timed import notes as timed_notes
 from paceline.spec import Study
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Answer:
         return size(self.study)
 
     def table(self, key: str) -> pl.DataFrame:
-        """One of the tables by its key: best, models, fit, published, pairs, target, verdicts, settings, runs, ..."""
+        """One of the tables by its key: best, models, fit, published, pairs, phases, speed, settings, runs, ..."""
         found = {sheet.key: sheet.table for sheet in self.sheets}
         if key not in found:
             raise KeyError(f"no table '{key}' here; there are {', '.join(found)}.")
@@ -88,7 +89,7 @@ def answer(results: Recorded, folder: Path | None = None, *, target: float | Non
 
 def _notes(facts: Facts) -> list[str]:
     made = (_few_seeds, _same_seeds, _selection, _seconds, _unfinished, _behind_in_seeds, _over_fitting)
-    return [note for make in made if (note := make(facts))]
+    return [*(note for make in made if (note := make(facts))), *timed_notes(facts)]
 
 
 def _few_seeds(facts: Facts) -> str:
@@ -124,9 +125,14 @@ def _seconds(facts: Facts) -> str:
         return ""
     kinds = facts.runs["timing"].drop_nulls().unique().sort().to_list()
     how = listed(kinds) or "not timed"
+    mend = (
+        "Another Paceline process trained beside them: run them anew (--out) with none."
+        if facts.study.measure == "time"
+        else "`measure: time` in the study trains them one by one."
+    )
     return (
         "Seconds are not shown: only runs that had the machine to themselves may be timed, and these were "
-        f"{how}. `measure: time` in the study trains them one by one."
+        f"{how}. {mend}"
     )
 
 

@@ -17,6 +17,7 @@ from paceline.analyse.stable import epochs_to_stable
 from paceline.analyse.target import to_target
 from paceline.analyse.verdicts import verdicts
 from paceline.report.names import ALONE, Columns, columns, with_labels
+from paceline.report.usage import Usage, measure
 from paceline.report.wrong import Wrong, examine
 from paceline.spec import Study
 
@@ -54,6 +55,7 @@ class Facts:
     sensitivity: dict[str, pl.DataFrame]  # by tuned axis
     chosen_on: str  # validation or test
     wrong: Wrong | None = None  # what the best setting got wrong, where its runs were examined
+    usage: Usage | None = None  # where time, memory and power went, where that was measured
 
     @property
     def finished(self) -> bool:
@@ -63,8 +65,7 @@ class Facts:
     @property
     def exclusive(self) -> bool:
         """Whether seconds may be shown at all."""
-        timing = self.runs.filter(pl.col("status").is_in(ENDED))["timing"]
-        return timing.len() > 0 and (timing == "exclusive").fill_null(False).all()
+        return _exclusive(self.runs)
 
     @property
     def at_best(self) -> pl.DataFrame:
@@ -92,7 +93,7 @@ class Facts:
 
 
 def gather(recorded: Recorded, target: float | None = None, folder: Path | None = None) -> Facts:
-    """`folder` is the study's record, for what its runs got wrong."""
+    """`folder` is the study's record, for what its runs got wrong and where their time went."""
     study = recorded.study
     runs = recorded.runs.with_columns(pl.lit(study.name).alias(ALONE))
     of = columns(study, runs)
@@ -119,7 +120,13 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
         sensitivity=_sensitivities(runs, values, of),
         chosen_on=chosen_on,
         wrong=examine(folder, best, chosen),
+        usage=measure(folder, study, of, runs, chosen, exclusive=_exclusive(runs)),
     )
+
+
+def _exclusive(runs: pl.DataFrame) -> bool:
+    timing = runs.filter(pl.col("status").is_in(ENDED))["timing"]
+    return timing.len() > 0 and (timing == "exclusive").fill_null(False).all()
 
 
 def at_best(runs: pl.DataFrame, best: pl.DataFrame) -> pl.DataFrame:

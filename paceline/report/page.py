@@ -18,7 +18,9 @@ from paceline.report.pictures import pictures_html
 from paceline.report.scripts import vega
 from paceline.report.sheets import Sheet
 
-OPEN = ("best", "models", "fit", "published", "confused", "target")  # tables that stand open; the others unfold
+# tables that stand open; the others unfold
+OPEN = ("best", "speed", "loader", "workers", "tradeoff", "phases", "bottleneck", "models", "fit", "published",
+        "confused", "target")  # fmt: skip
 TOP = 25  # lines of an open table; the whole of a longer one unfolds
 FIRST = 2  # charts in a notebook
 

@@ -136,13 +136,23 @@ def _measured(session: Session) -> dict[str, float]:
 def begin(session: Session, retry_failed: bool) -> tuple[list[str], Tally]:
     """What `paceline run` says first, and the tally it keeps."""
     missing = session.missing(retry_failed)
+    out = {run: reason for run, reason in session.left_out.items() if run in missing}
+    missing -= set(out)
     ended = sum(state.ended for state in session.runs.values())
     lines = [f"{session.study.name}: {ended} of {len(session.ids)} done.", *filter(None, [size(session.study)])]
-    lines += _cost(session, missing) if missing else ["Nothing is missing.", *_stale(session)]
-    lines += _namesake(session)
+    lines += _cost(session, missing) if missing else ["Nothing is missing.", *_stale(session)] if not out else []
+    lines += [*_left_out(out), *_namesake(session)]
     labels = {trial.id: label(trial.case, trial.axes, trial.run.seed) for trial in session.trials}
     steps = {run: cost.steps for run in missing if (cost := session.costs.get(run))}
     return lines, Tally(len(session.ids), ended, labels, steps)
+
+
+def _left_out(out: dict[str, str]) -> list[str]:
+    """Runs that wait for another machine, by the reason."""
+    reasons: dict[str, int] = {}
+    for reason in out.values():
+        reasons[reason] = reasons.get(reason, 0) + 1
+    return [f"Left out here: {count} run{'s' if count > 1 else ''}. {reason}" for reason, count in reasons.items()]
 
 
 def label(case: str, axes: dict[str, object], seed: int) -> str:

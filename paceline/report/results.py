@@ -12,7 +12,17 @@ from paceline.spec import Study
 
 _LAST = ("step", "seconds", "wall_seconds", "train_loss", "loss", "accuracy", "validation_loss", "validation_accuracy")
 
-_MEMORY = ("peak_bytes", "memory_bytes")  # of status.json, where the run was measured
+_NOTED: dict[str, Any] = {  # of status.json, where the run was measured
+    "peak_bytes": pl.Int64,
+    "memory_bytes": pl.Int64,
+    "samples_per_second": pl.Float64,
+    "compile_seconds": pl.Float64,
+    "telemetry_share": pl.Float64,
+}
+_NESTED = {  # the same, of its groups: a column each, GROUP_NAME
+    "work": ("flops", "bytes", "calls"),
+    "probe": ("flops", "bytes", "call_seconds", "before", "after", "spread"),
+}
 
 
 def axis_names(trials: Iterable[Trial]) -> list[str]:
@@ -72,16 +82,24 @@ def run_table(
             "evaluation_seconds", [s.details.get("evaluation_seconds") if s else None for s in standing], pl.Float64
         ),
     )
-    frame = frame.with_columns(
-        _noted(standing, name) for name in _MEMORY if any(s and name in s.details for s in standing)
-    )
+    frame = frame.with_columns(_noted(standing))
     order = ["accuracy", "step"] if select == "best_epoch" and rows["accuracy"].is_not_null().any() else ["step"]
     last = rows.sort(order, nulls_last=False).group_by("run").agg(pl.col(name).last() for name in _LAST)
     return frame.join(last, on="run", how="left", maintain_order="left")
 
 
-def _noted(standing: list[RunState | None], name: str) -> pl.Series:
-    return pl.Series(name, [s.details.get(name) if s else None for s in standing], pl.Int64)
+def _noted(standing: list[RunState | None]) -> list[pl.Series]:
+    """What status.json says of the runs, a column each; only of what it says of any."""
+    details = [state.details if state else {} for state in standing]
+    columns = {name: ([said.get(name) for said in details], kind) for name, kind in _NOTED.items()}
+    for group, names in _NESTED.items():
+        inner = [said.get(group) or {} for said in details]
+        columns |= {f"{group}_{name}": ([said.get(name) for said in inner], pl.Float64) for name in names}
+    return [
+        pl.Series(name, values, kind, strict=False)
+        for name, (values, kind) in columns.items()
+        if any(value is not None for value in values)
+    ]
 
 
 def setting_table(study: Study, runs: pl.DataFrame) -> pl.DataFrame:

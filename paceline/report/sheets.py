@@ -13,6 +13,7 @@ from paceline.report.names import ALONE, listed, plain, size
 from paceline.report.profiles import profile
 from paceline.report.published import published
 from paceline.report.results import shown
+from paceline.report.timed import tables
 from paceline.report.wrong import mistakes_table, pairs_table
 
 _MEASURED = (
@@ -35,7 +36,7 @@ class Sheet(NamedTuple):
 
 
 def sheets(facts: Facts) -> tuple[Sheet, ...]:
-    answered = (_best, _models, _fit, _published, _confused, _mistakes)
+    answered = (_best, _timed, _models, _fit, _published, _confused, _mistakes)
     behind = (_pairs, _reached, _profile, _verdicts, _stable, _settings, _runs)
     return tuple(sheet for make in (*answered, *behind) for sheet in make(facts) if sheet.table.height)
 
@@ -115,6 +116,11 @@ def _published(facts: Facts) -> Iterator[Sheet]:
         smaller = f"{size(facts.study)} What was published is of the full one. " if facts.study.scale else ""
         note = f"{smaller}Measured here on the machine named under Methods.{source}{missing}"
         yield Sheet("published", _sized(facts, "Published beside measured"), note, found.table)
+
+
+def _timed(facts: Facts) -> Iterator[Sheet]:
+    for key, title, note, table in tables(facts):
+        yield Sheet(key, _sized(facts, title), note, table)
 
 
 def _models(facts: Facts) -> Iterator[Sheet]:

@@ -23,6 +23,7 @@ class Tally:
         self.running: dict[str, tuple[int, int]] = {}
         self.stack_of: dict[str, str] = {}  # the pack of a run that trains in a stack
         self.best: tuple[float, str] | None = None
+        self.noted: set[str] = set()  # about the data, each said once
         self._labels, self._steps = labels, steps
         self._began = time.monotonic()
         self._steps_before = sum(steps.values())
@@ -92,6 +93,7 @@ def _lines(events: Iterable[Event], tally: Tally, console: Console) -> Event | N
         tally.take(event)
         if event.kind == "refused":
             return event
+        _note(event, tally, console)
         if event.kind == "skipped":
             _say(console, f"pack {event.pack} is being trained by another process")
         if event.kind == "ended" and event.status == "failed":
@@ -100,6 +102,12 @@ def _lines(events: Iterable[Event], tally: Tally, console: Console) -> Event | N
             said = time.monotonic()
             _say(console, tally.words())
     return None
+
+
+def _note(event: Event, tally: Tally, console: Console) -> None:
+    if event.kind == "note" and event.reason not in tally.noted:
+        tally.noted.add(event.reason)
+        _say(console, f"Note: {event.reason}")
 
 
 def _say(console: Console, text: str) -> None:
@@ -115,6 +123,7 @@ def _live(events: Iterable[Event], tally: Tally, console: Console) -> Event | No
             tally.take(event)
             if event.kind == "refused":
                 return event
+            _note(event, tally, console)
             if event.kind == "ended" and event.status == "failed":
                 _say(console, f"failed: {tally.label(event.run)}: {event.reason}")
             bar.update(task, completed=tally.done)

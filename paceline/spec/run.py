@@ -66,6 +66,18 @@ def _subset(value: Any) -> Any:
     return {"size": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _loader(value: Any) -> Any:
+    if value == "memory":
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"workers": value}
+    if isinstance(value, str):
+        raise ValueError(
+            f"{value!r} is no loader; say memory, a number of workers, or {{workers: 2, pin_memory: true}}"
+        )
+    return value
+
+
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
@@ -96,6 +108,15 @@ class Augment(Frozen):
     cutout: Whole = Field(0, ge=0)  # side in pixels of a square that is blackened
 
 
+class Loader(Frozen):
+    """torch's DataLoader: every example is decoded and augmented by itself, in processes of their own."""
+
+    workers: Whole = Field(0, ge=0, le=1024)  # processes; 0 loads in the training process
+    pin_memory: bool = False  # batches in memory that a GPU copies from by itself
+    prefetch: Whole = Field(2, ge=1, le=1024)  # batches that each worker keeps ready
+    persistent: bool = True  # workers live on from epoch to epoch
+
+
 class Run(Frozen):
     data: _part("data")  # type: ignore[valid-type]
     model: _part("model")  # type: ignore[valid-type]
@@ -123,7 +144,13 @@ class Run(Frozen):
     early_stop: EarlyStop | None = None
     clip_norm: Number | None = Field(None, gt=0)  # largest norm of the whole gradient
     clip_value: Number | None = Field(None, gt=0)  # largest size of each entry
+    loader: Annotated[Loader | None, BeforeValidator(_loader)] = None  # none: the memory loader
+    accumulate: Whole = Field(1, ge=1)  # parts of a batch whose gradients are summed before an update
     precision: Literal["fp32", "tf32", "bf16", "fp16", "fp64"] = "fp32"
+    channels_last: bool | None = None  # layout of images; unsaid: channels last for our own convolutions
+    compile: bool = False  # by torch.compile
+    fused: bool | None = None  # updates by torch's fused kernels; unsaid: where they follow the same rule
+    threads: Whole | None = Field(None, ge=1)  # of the CPU; unsaid: as many as a step has work for
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     seed: Whole = Field(0, ge=0)
     trial: Whole = Field(0, ge=0)  # repetition of a timing with the same seed
@@ -148,7 +175,7 @@ def construct(values: dict[str, Any]) -> Run:
 _UNSET: set[str] = set()
 FIELDS = tuple(Run.model_fields)
 PARTS = tuple(TABLE)
-GROUPS: dict[str, type[Frozen]] = {"subset": Subset, "early_stop": EarlyStop, "augment": Augment}
+GROUPS: dict[str, type[Frozen]] = {"subset": Subset, "early_stop": EarlyStop, "augment": Augment, "loader": Loader}
 
 
 def refuse_unknown(group: str, said: Any) -> None:
@@ -179,6 +206,10 @@ def check(run: Run) -> None:
         raise ArgumentError("nothing is frozen that could train later; say freeze: base too.", "finetune_after")
     if run.augment is not None and run.augment == Augment():
         raise ArgumentError("it changes nothing; say flip, shift, crop, rotate, zoom or cutout.", "augment")
+    if isinstance(run.batch, int) and run.accumulate > run.batch:
+        raise ArgumentError(f"a batch of {run.batch} has no {run.accumulate} parts.", "accumulate")
+    if run.loader is not None and run.freeze == "base" and embeds(run):
+        raise ArgumentError("a frozen base sees each image once; what it makes of them is in memory.", "loader")
     sgd = run.optimizer.complete if run.optimizer.name == "sgd" else {}
     if sgd.get("nesterov") and (sgd["momentum"] == 0 or sgd["dampening"] > 0):
         raise ArgumentError("sgd's nesterov needs a momentum above 0 and no dampening.", "optimizer")

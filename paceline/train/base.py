@@ -89,8 +89,11 @@ class Trained:
             optimizer.zero_grad(set_to_none=True)
 
     def backward(self, loss: Tensor) -> None:
-        """Gradients, at their true scale."""
+        """Adds to the gradients, at the scale of the scaler."""
         self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+
+    def unscale(self) -> None:
+        """The gradients at their true scale, once all of a batch are there."""
         if self._scaler.is_enabled():
             for optimizer in self._active():
                 self._scaler.unscale_(optimizer)

@@ -25,8 +25,9 @@ from paceline.spec.signature import source_hash, source_of
 from paceline.train import device, precision
 from paceline.train import weights as weight_files
 from paceline.train.base import Trained, head_of
+from paceline.train.losses import Loss
 
-Loss = Callable[[Tensor, Tensor], Tensor]
+Criterion = Callable[[Tensor, Tensor], Tensor]
 Schedule = Callable[[int, int], float]
 
 
@@ -173,8 +174,16 @@ def trained(run: Run, model: nn.Module, dataset: Dataset, folder: Path) -> Train
     return Trained(model, run, dataset.outputs, lambda parameters: optimizer(run, parameters, folder), whole, scaler)
 
 
-def loss(run: Run, folder: Path) -> Loss:
+def loss(run: Run, folder: Path) -> Criterion:
     return functools.partial(_maker(run.loss, folder), **run.loss.complete)
+
+
+def share_of(run: Run, folder: Path) -> Callable[[float], float]:
+    """What the loss of a part of a batch counts for, by its share of the examples."""
+    found = resolve(run.loss, folder)
+    if isinstance(found, Loss) and found.values is None:
+        raise StudyError(f"{run.loss.name} has to see a batch whole; say accumulate: 1.", key="accumulate")
+    return (lambda share: 1.0) if isinstance(found, Loss) and found.total else (lambda share: share)
 
 
 def schedule(run: Run, folder: Path) -> Schedule:
@@ -183,8 +192,10 @@ def schedule(run: Run, folder: Path) -> Schedule:
 
 def optimizer(run: Run, parameters: list[nn.Parameter], folder: Path) -> torch.optim.Optimizer:
     found = resolve(run.optimizer, folder)
+    if run.fused and not (isinstance(found, Rule) and found.twin):
+        raise StudyError(f"torch has no fused update that is {run.optimizer.name}; leave it unsaid.", key="fused")
     if isinstance(found, Rule):
-        return build_rule(found, parameters, run.lr, run.optimizer.complete)
+        return build_rule(found, parameters, run.lr, run.optimizer.complete, fused=run.fused is not False)
     if isinstance(found, type) and issubclass(found, torch.optim.Optimizer):
         return found(parameters, lr=run.lr, **run.optimizer.complete)  # type: ignore[call-arg]
     raise StudyError(f"'{run.optimizer.name}' is neither a Rule nor a torch.optim.Optimizer class.", key="optimizer")

@@ -1,6 +1,7 @@
 """The one place that knows about devices: which there is, when it has finished, what it is called."""
 
 import torch
+from torch import Tensor
 
 from paceline.errors import DeviceError
 
@@ -34,6 +35,12 @@ def seed(device: torch.device, key: int) -> None:
         torch.cuda.manual_seed(key)
     elif device.type == "mps":
         torch.mps.manual_seed(key)
+
+
+def put(batch: Tensor, device: torch.device, channels_last: bool) -> Tensor:
+    """A batch from the host; from pinned memory the copy is under way when this returns."""
+    layout = torch.channels_last if channels_last and batch.dim() == 4 else torch.preserve_format
+    return batch.to(device, non_blocking=True, memory_format=layout)
 
 
 def synchronize(device: torch.device) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from paceline.data.memory import Memory
 from paceline.train.base import Trained
-from paceline.train.build import Loss
+from paceline.train.build import Criterion
 
 CHUNK_VALUES = 2_000_000  # input values a chunk
 
@@ -21,7 +21,7 @@ class Score:
 
 
 def evaluate(
-    model: nn.Module, trained: Trained, loss: Loss, split: Memory, cast: AbstractContextManager[Any]
+    model: nn.Module, trained: Trained, loss: Criterion, split: Memory, cast: AbstractContextManager[Any]
 ) -> tuple[Score, Tensor]:
     """The score and the outputs, which are collected first: a loss such as weighted_kappa is no mean over examples."""
     with torch.no_grad(), trained.at_evaluation():

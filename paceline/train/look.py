@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from paceline.data.dataset import Dataset
-from paceline.data.memory import IMAGENET, Look
+from paceline.data.show import IMAGENET, Look
 from paceline.errors import StudyError
 from paceline.spec import Run
 

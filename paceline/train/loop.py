@@ -4,9 +4,11 @@ It knows nothing of files, progress bars or other runs. Between rows it offers a
 boundary: whoever drives it may take a snapshot there, or stop by closing it.
 """
 
+import contextlib
+import itertools
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,9 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paceline.data.batches import Composition
+from paceline.data.batches import Batch, Composition
 from paceline.data.dataset import Dataset
 from paceline.data.draws import key
+from paceline.data.loaders import Feed, feed
 from paceline.data.locate import Files
 from paceline.data.memory import Memory
 from paceline.errors import StudyError
@@ -25,14 +28,20 @@ from paceline.spec import Run
 from paceline.train import build, checkpoint, device, peak, precision
 from paceline.train.base import Trained
 from paceline.train.clock import Clock
+from paceline.train.compiled import Forward, compiled
 from paceline.train.early import Stopper
 from paceline.train.evaluate import Score, evaluate
 from paceline.train.examine import examinable, examine
+from paceline.train.gauge import Gauge
 from paceline.train.look import look
-from paceline.train.rows import Mark, Outcome, Pause, Row, due, ending, row
+from paceline.train.probe import probe
+from paceline.train.rows import Mark, Outcome, Pause, Row, Speed, Spent, due, ending, row
+from paceline.train.telemetry import BACKWARD, COPY, FORWARD, LOADER, OPTIMIZER, OTHER, Telemetry
 from paceline.train.threads import suited_threads
+from paceline.train.work import work
 
 PAUSE_SECONDS = 0.25
+TOLD_SECONDS = 0.25  # at least, between two words on where the time goes
 
 
 def train(
@@ -42,11 +51,13 @@ def train(
     resume: dict[str, Any] | None = None,
     cores: int | None = None,
     files: Files | None = None,
-) -> Iterator[Row | Pause | Outcome]:
+    timed: bool = False,
+) -> Iterator[Row | Spent | Pause | Outcome]:
     """Trains the run; rows at step 0, at every evaluation and at the end, then the outcome.
 
     `cores`: CPU threads it may use; it takes as many as its steps have work for. Unsaid, torch's setting stays.
-    `files`: where weights are looked for.
+    `files`: where weights are looked for. `timed`: the run is there to be timed, so the device is probed before and
+    after, and the work of a step counted.
     """
     made = _set_up(run, dataset, folder, cores, files)
     model, trained, total = made.model, made.trained, made.total
@@ -58,7 +69,13 @@ def train(
         torch.set_num_threads(resume["threads"])
         position.load(resume["position"])
         stopper.load(resume["stopper"])
+    trained.mode()
+    forward, compile_seconds = _forward(run, made)
     clock = Clock(made.device, **(resume["clock"] if resume else {}))
+    telemetry = Telemetry(made.device, resume.get("telemetry") if resume else None)
+    workers = run.loader is not None and run.loader.workers > 0
+    gauge = Gauge(made.device, cores or torch.get_num_threads(), workers, resume.get("energy", 0.0) if resume else 0.0)
+    before = probe(run.precision, made.device) if timed else None
 
     def snapshot() -> dict[str, Any]:
         return {
@@ -67,6 +84,8 @@ def train(
             "position": position.__dict__,
             "clock": clock.state(),
             "stopper": stopper.state(),
+            "telemetry": telemetry.state(),
+            "energy": gauge.energy,
             "threads": torch.get_num_threads(),
         }
 
@@ -79,50 +98,115 @@ def train(
         scores = {name: score for name, (score, _) in found.items()}
         return row(position.mark(classes), clock, scores, lr, _extras(model)), scores, found["test"][1]
 
+    def spent() -> Spent:
+        phases = telemetry.phases(clock.seconds)
+        at = (position.step, position.examples, clock.seconds)
+        return Spent(*at, phases, clock.evaluation_seconds, gauge.read())
+
+    def speed() -> Speed:
+        return Speed(
+            telemetry.speed(position.examples, clock.seconds),
+            compile_seconds,
+            telemetry.share(position.step, clock.seconds),
+            work(model, made.example, made.composition.width(0)) if timed else None,
+            (before, probe(run.precision, made.device)) if before else None,
+        )
+
     if position.step == 0:
         yield measure(run.lr * made.factor(0, total))[0]
     trained.mode()
-    paused = time.perf_counter()
-    clock.start()
-    for batch in made.composition.batches(position.step):
-        lr = run.lr * made.factor(batch.step, total)
-        if not 0 <= lr < math.inf:
-            raise StudyError(f"the schedule makes lr {lr} at step {batch.step}.", key="schedule")
-        trained.at(batch.epoch, lr)
-        device.seed(made.device, key(run.seed, "layers", batch.step))
-        for index, layer in enumerate(made.random_layers):
-            layer.reseed(key(run.seed, "dropout", batch.step, index))
-
-        x, y = made.training.gather(batch.indices, key(run.seed, "augment", batch.step))
-        with made.cast:
-            outputs = model(x)
-        outputs = outputs.to(made.dtype)
-        loss = made.loss(outputs, y)
-        trained.zero_grad()
-        trained.backward(loss)
-        _clip(run, trained)
-        trained.step()
-        position.advance(batch.epoch, len(y), loss.detach(), outputs.detach(), y if classes else None)
-
-        last = position.step == total
-        wanted = last or due(run, position.step, total, batch.ends_epoch)
-        finite = position.step % made.look_every != 0 or math.isfinite(loss.item())
-        if finite and not wanted and time.perf_counter() - paused < PAUSE_SECONDS:
-            continue
-        clock.stop()
-        if wanted or not finite:
-            now, scores, answers = measure(lr)
-            yield now
-            position.clear()
-            over = ending(now, last, total, stopper.verdict(scores), clock)
-            if over:
-                sound = examinable(dataset.classes) and not now.nonfinite
-                examined = examine(answers, made.held_out["test"].targets) if sound else None
-                yield replace(over, examined=examined, peak=peak.peak(made.device) if made.peaks else None)
-                return
-        yield Pause(position.step, total, snapshot)
-        paused = time.perf_counter()
+    paused = told = time.perf_counter()
+    with contextlib.closing(made.feed.batches(made.composition, position.step)) as batches:
         clock.start()
+        while True:
+            telemetry.step()
+            batch, x, y = next(batches)
+            telemetry.mark(LOADER)
+            if made.copies:
+                x, y = device.put(x, made.device, made.channels_last), device.put(y, made.device, False)
+                telemetry.mark(COPY)
+            lr = run.lr * made.factor(batch.step, total)
+            if not 0 <= lr < math.inf:
+                raise StudyError(f"the schedule makes lr {lr} at step {batch.step}.", key="schedule")
+            trained.at(batch.epoch, lr)
+            device.seed(made.device, key(run.seed, "layers", batch.step))
+            telemetry.mark(OTHER)
+            loss, outputs = _learn(run, made, forward, telemetry, batch, x, y)
+            _clip(run, trained)
+            trained.step()
+            telemetry.mark(OPTIMIZER)
+            position.advance(batch.epoch, len(y), loss, outputs, y if classes else None)
+
+            last = position.step == total
+            wanted = last or due(run, position.step, total, batch.ends_epoch)
+            finite = position.step % made.look_every != 0 or math.isfinite(loss.item())
+            telemetry.mark(OTHER)
+            if finite and not wanted and time.perf_counter() - paused < PAUSE_SECONDS:
+                continue
+            clock.stop()
+            telemetry.settle(position.step, position.examples, clock.seconds)
+            if wanted or not finite:
+                now, scores, answers = measure(lr)
+                yield now
+                position.clear()
+                over = ending(now, last, total, stopper.verdict(scores), clock)
+                if over or time.perf_counter() - told > TOLD_SECONDS:
+                    yield spent()
+                    told = time.perf_counter()
+                if over:
+                    sound = examinable(dataset.classes) and not now.nonfinite
+                    examined = examine(answers, made.held_out["test"].targets) if sound else None
+                    held = peak.peak(made.device) if made.peaks else None
+                    yield replace(over, examined=examined, peak=held, speed=speed())
+                    return
+            yield Pause(position.step, total, snapshot)
+            paused = time.perf_counter()
+            clock.start()
+
+
+def _forward(run: Run, made: "_SetUp") -> tuple[Forward, float]:
+    """The model's forward pass in training, and the seconds it took to compile."""
+    if not run.compile:
+        return made.model, 0.0
+    first = itertools.islice(made.composition.batches(), made.composition.steps_in(0))
+    widths = {len(part) for batch in first for part in batch.indices.chunk(run.accumulate)}
+    return compiled(made.model, made.example, sorted(widths), made.cast)
+
+
+def _learn(
+    run: Run, made: "_SetUp", forward: Forward, telemetry: Telemetry, batch: Batch, x: Tensor, y: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of a batch, by way of its parts: its loss and the model's outputs."""
+    made.trained.zero_grad()
+    keys = [key(run.seed, "dropout", batch.step, index) for index in range(len(made.random_layers))]
+    losses, answers = [], []
+    for inputs, targets, places in _parts(x, y, run.accumulate):
+        for layer, drawn in zip(made.random_layers, keys, strict=True):
+            layer.reseed(drawn, places, len(y))
+        with made.cast:
+            outputs = forward(inputs)
+        outputs = outputs.to(made.dtype)
+        loss = made.loss(outputs, targets)
+        if made.share_of is not None:
+            loss = loss * made.share_of(len(targets) / len(y))
+        telemetry.mark(FORWARD)
+        made.trained.backward(loss)
+        telemetry.mark(BACKWARD)
+        losses.append(loss.detach())
+        answers.append(outputs.detach())
+    made.trained.unscale()
+    if len(losses) == 1:
+        return losses[0], answers[0]
+    return torch.stack(losses).sum(), torch.cat(answers)
+
+
+def _parts(x: Tensor, y: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """A batch in so many parts, each with its places in the whole; the whole itself has none."""
+    if count == 1:
+        yield x, y, None
+        return
+    places = torch.arange(len(y)).chunk(count)
+    yield from zip(x.chunk(count), y.chunk(count), places, strict=True)
 
 
 @dataclass(frozen=True)
@@ -134,9 +218,13 @@ class _SetUp:
     cast: AbstractContextManager[Any]  # of forward passes
     model: nn.Module
     trained: Trained
-    loss: build.Loss
+    loss: build.Criterion
+    share_of: Callable[[float], float] | None  # what the loss of a part of a batch counts for; None: batches are whole
     factor: build.Schedule  # on lr, by step
-    training: Memory
+    feed: Feed
+    copies: bool  # batches come from the host
+    channels_last: bool
+    example: Tensor  # one, as the network sees it
     held_out: dict[str, Memory]
     composition: Composition
     total: int  # steps
@@ -152,18 +240,21 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
     precision.prepare(run.precision, target)
     peaks = peak.reset(target)
     model = build.model(run, dataset, folder, files).to(target, dtype)
-    channels_last = not run.model.own and any(isinstance(layer, nn.Conv2d) for layer in model.modules())
-    if channels_last:
+    convolves = any(isinstance(layer, nn.Conv2d) for layer in model.modules())
+    channels_last = run.channels_last if run.channels_last is not None else not run.model.own
+    if channels_last := channels_last and convolves:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     shown = look(run, dataset)
-    data = {
-        name: Memory(split, target, dtype, channels_last, shown, run.augment if name == "train" else None)
+    held_out = {
+        name: Memory(split, target, dtype, channels_last, shown)
         for name, split in dataset.splits.items()
+        if name != "train"
     }
-    training = data.pop("train")
-    composition = Composition(run, len(dataset.train))
-    if cores is not None:
-        torch.set_num_threads(suited_threads(model, training.chunk(0, 1), composition.width(0), cores))
+    composition, example = Composition(run, len(dataset.train)), held_out["test"].chunk(0, 1)
+    if run.threads:
+        torch.set_num_threads(run.threads)
+    elif cores is not None:
+        torch.set_num_threads(suited_threads(model, example, composition.width(0), cores))
     return _SetUp(
         device=target,
         dtype=dtype,
@@ -171,9 +262,13 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
         model=model,
         trained=build.trained(run, model, dataset, folder),
         loss=build.loss(run, folder),
+        share_of=build.share_of(run, folder) if run.accumulate > 1 else None,
         factor=build.schedule(run, folder),
-        training=training,
-        held_out=data,
+        feed=feed(run, dataset.train, target, dtype, channels_last, shown),
+        copies=run.loader is not None,
+        channels_last=channels_last,
+        example=example,
+        held_out=held_out,
         composition=composition,
         total=composition.total_steps(),
         random_layers=[layer for layer in model.modules() if hasattr(layer, "reseed")],

@@ -11,6 +11,9 @@ from paceline.spec import Run
 from paceline.train.clock import Clock
 from paceline.train.evaluate import Score
 from paceline.train.examine import Examined
+from paceline.train.gauge import Usage
+from paceline.train.probe import Probe
+from paceline.train.work import Work
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,29 @@ class Pause:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """Where the time of a run has gone so far, and what it uses."""
+
+    step: int
+    examples: int
+    seconds: float  # of training
+    phases: dict[str, float]  # parts of those seconds
+    evaluation: float  # seconds beside them
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast a run was."""
+
+    samples_per_second: float | None  # after the warm-up; None for a run that ended in it
+    compile_seconds: float  # apart from those of training
+    telemetry_share: float  # of the training time, that its own measuring took
+    work: Work | None = None  # of a step; counted in studies of time
+    probes: tuple[Probe, Probe] | None = None  # what the device could do before and after
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The last thing a run gives: how it ended."""
 
@@ -53,6 +79,7 @@ class Outcome:
     evaluation_seconds: float  # of the wall seconds; in a stack, of the whole stack
     examined: Examined | None = None  # of a run that ended well
     peak: tuple[int, int] | None = None  # bytes held at most, of all there are; of a run alone
+    speed: Speed | None = None  # of a run alone
 
 
 def due(run: Run, step: int, total: int, ends_epoch: bool) -> bool:

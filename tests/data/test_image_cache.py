@@ -107,7 +107,7 @@ def test_progress_is_told(pictures, own_cache, monkeypatch):
     monkeypatch.setattr(image_cache, "EVERY", -1.0)
     events = []
     stored(pictures, 16, "pets", events.append)
-    assert [(e.kind, e.line, e.done, e.total) for e in events] == [("images", "pets", 9, 9)]
+    assert [(e.kind, e.line, e.done, e.total) for e in events] == [("images", "pets", 9, 9)] * 2
 
 
 TWO = """

@@ -42,8 +42,8 @@ def lines(record: Path) -> int:
 
 
 def files(record: Path) -> set[str]:
-    """The names of all files in a study's packs."""
-    return {file.name for file in record.glob("*/*")}
+    """The names of all files in a study's packs, but for the telemetry, which runs that train alone leave."""
+    return {file.name for file in record.glob("*/*")} - {"telemetry.jsonl"}
 
 
 def job(record: Path, folder: Path, **changes: Any) -> Job:

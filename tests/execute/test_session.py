@@ -151,6 +151,7 @@ def test_stale_runs_are_reported_and_redone_on_request(tmp_path: Path, paceline:
         "machine.json",
         "rows.jsonl",
         "examined.jsonl",
+        "telemetry.jsonl",
         "status.json",
     }
 

@@ -144,5 +144,34 @@ def test_the_beginning_of_a_row_is_never_a_row(cut: int) -> None:
     assert not is_row(line[: min(cut, len(line) - 1)])
 
 
+SPENT = {"run": "a", "step": 10, "seconds": 1.5, "loader": 0.25}
+
+
+def test_telemetry_has_a_file_of_its_own_made_when_first_written_to(tmp_path: Path) -> None:
+    folder = PackFolder(tmp_path)
+    with PackWriter(folder) as writer:
+        writer.row(ROWS[0])
+        assert not folder.telemetry.exists()
+        writer.telemetry(SPENT)
+        writer.sync()
+    with PackWriter(folder) as writer:
+        writer.telemetry(SPENT | {"step": 20})
+    assert [json.loads(line)["step"] for line in folder.telemetry.read_text().splitlines()] == [10, 20]
+    assert lines(folder) == ROWS[:1]
+
+
+def test_telemetry_that_cannot_be_written_or_is_none_is_refused(tmp_path: Path) -> None:
+    folder = PackFolder(tmp_path)
+    with PackWriter(folder) as writer:
+        with pytest.raises(ValueError):
+            writer.telemetry(SPENT | {"loader": float("nan")})
+        with pytest.raises(AssertionError):
+            writer.telemetry({"run": "a", "step": 1})
+    assert not folder.telemetry.exists()
+    folder.telemetry.symlink_to("/dev/full")
+    with PackWriter(folder) as writer, pytest.raises(RecordError, match=r"telemetry\.jsonl: .*No space left"):
+        writer.telemetry(SPENT)
+
+
 def test_statuses_are_as_the_design_names_them() -> None:
     assert set(STATUSES) == {"queued", "running", "done", "diverged", "failed", "interrupted"}

@@ -36,6 +36,12 @@ DEFAULTS = {
     "image_size": None,
     "normalize": "auto",
     "augment": None,
+    "loader": None,
+    "accumulate": 1,
+    "channels_last": None,
+    "compile": False,
+    "fused": None,
+    "threads": None,
 }
 REQUIRED = {"data", "model", "optimizer", "lr"}
 

@@ -110,7 +110,7 @@ def test_the_document_itself_is_left_alone() -> None:
         (" =3", "say key=value, as in --set steps=200."),
         ("steps=", "base.steps: say how long to train: steps or epochs, one of the two."),
         ("steps=many", "base.steps: 'many' is not a number."),
-        ("stps=3", "base.stps: unknown key 'stps'. Did you mean 'steps'? Allowed: augment,"),
+        ("stps=3", "base.stps: unknown key 'stps'. Did you mean 'steps'? Allowed: accumulate,"),
         ("steps=[", "is not valid YAML: did not find expected node content."),
         ("steps=*a", "anchors and aliases (& and *) are not allowed"),
         ("steps=!!python/name:os.system x", "the tag tag:yaml.org,2002:python/name:os.system is not allowed"),

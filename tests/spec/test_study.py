@@ -12,11 +12,11 @@ from .conftest import Refused
 from .studies import study
 
 SETTINGS = (
-    "Allowed: augment, base_lr, batch, clip_norm, clip_value, data, device, early_stop, epochs, evaluate_every, "
-    "finetune_after, freeze, image_size, loss, lr, model, normalize, optimizer, order, overlap, precision, schedule, "
-    "seed, steps, subset, warmup, weights."
+    "Allowed: accumulate, augment, base_lr, batch, channels_last, clip_norm, clip_value, compile, data, device, "
+    "early_stop, epochs, evaluate_every, finetune_after, freeze, fused, image_size, loader, loss, lr, model, normalize, "
+    "optimizer, order, overlap, precision, schedule, seed, steps, subset, threads, warmup, weights."
 )
-NESTED = "dotted keys go into data, model, loss, optimizer, schedule, subset, early_stop, augment."
+NESTED = "dotted keys go into data, model, loss, optimizer, schedule, subset, early_stop, augment, loader."
 
 
 def read(text: str) -> Study:
@@ -52,7 +52,7 @@ def test_cases_in_a_list_are_the_cases_in_a_mapping() -> None:
             "8: compair: unknown key 'compair'. Did you mean 'compare'? Allowed: assumed, base, cases, compare, measure, name, published, question, repeat, scales, select, tune.",
         ),
         (study(optimiser="adam"), f"8: base.optimiser: unknown key 'optimiser'. Did you mean 'optimizer'? {SETTINGS}"),
-        (study(trial="1"), f"8: base.trial: unknown key 'trial'. {SETTINGS}"),
+        (study(trial="1"), f"8: base.trial: unknown key 'trial'. Did you mean 'threads'? {SETTINGS}"),
         (
             study("compare:\n  optimiser:\n  - adam\n"),
             f"9: compare.optimiser: unknown key 'optimiser'. Did you mean 'optimizer'? {SETTINGS}",

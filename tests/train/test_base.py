@@ -52,7 +52,7 @@ def trained(run: Run, data: Dataset, **how) -> tuple[list[Row], dict[str, torch.
             rows.append(item)
         elif isinstance(item, Outcome):
             outcome = item
-        else:
+        elif isinstance(item, Pause):
             state = {name: value.clone() for name, value in item.snapshot()["model"].items()}
     assert outcome is not None
     return rows, state, outcome

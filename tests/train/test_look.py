@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from paceline.data.dataset import Dataset, Split
-from paceline.data.memory import IMAGENET, Look, Memory
+from paceline.data.memory import Memory
+from paceline.data.show import IMAGENET, Look
 from paceline.errors import StudyError
 from paceline.spec import Run
 from paceline.train.look import levels, look

@@ -12,6 +12,7 @@ from paceline.report.charts.forest import forest_chart, forest_numbers
 from paceline.report.charts.look import Figure, spans_decades, spec
 from paceline.report.charts.multiples import multiples_chart, multiples_numbers
 from paceline.report.charts.tuned import heat_chart, heat_numbers, sensitivity_chart, sensitivity_numbers
+from paceline.report.charts.usage import OVER_TIME, along, bar_chart, bar_numbers, over_time
 from paceline.report.facts import Facts
 from paceline.report.names import plain
 
@@ -25,7 +26,15 @@ def charts(facts: Facts) -> tuple[Figure, ...]:
     """Every chart that the study's figures allow, the answer first."""
     if not facts.rows.height:
         return ()
-    return (*_forest(facts), *_curves(facts), *_tuned(facts), *_multiples(facts), *_confusion(facts))
+    return (
+        *_forest(facts),
+        *_phases(facts),
+        *_curves(facts),
+        *_tuned(facts),
+        *_multiples(facts),
+        *_confusion(facts),
+        *_over_time(facts),
+    )
 
 
 def _forest(facts: Facts) -> Iterator[Figure]:
@@ -94,3 +103,21 @@ def _confusion(facts: Facts) -> Iterator[Figure]:
             f"outlined.{few if found.left_out else ''}"
         )
         yield Figure("confusion", "What each class was taken for", text, confusion_chart(found))
+
+
+def _phases(facts: Facts) -> Iterator[Figure]:
+    if facts.usage and (bars := bar_numbers(facts.usage)):
+        left = f" The best {len(bars.order)} of {len(bars.order) + bars.left_out}." if bars.left_out else ""
+        text = f"Of each compared setting; other is Python between the phases.{left}"
+        yield Figure("phases", "Where the time goes", text, bar_chart(bars))
+
+
+def _over_time(facts: Facts) -> Iterator[Figure]:
+    for what in OVER_TIME if facts.usage else ():
+        if found := over_time(facts, what):
+            left = (
+                "" if len(found.order) == facts.best.height else " Settings with fewer than two readings are left out."
+            )
+            title = f"{what[0].upper()}{what[1:]} over time"
+            key = what.partition(" (")[0].replace(" ", "-")
+            yield Figure(key, title, f"{caption(found, facts)}{left}", curve_chart(found, what, along(facts)))

@@ -1,0 +1,93 @@
+"""Samples a second of the compared settings, and which is faster than a reference: said, or refused with the reason."""
+
+import polars as pl
+
+from paceline.analyse.ratios import medians, ratios
+
+NOISY = "noise larger than the effect"
+SHARED = "runs were not timed alone"
+SINGLE = "one repetition"
+UNPAIRED = "no seed in common"
+UNMEASURED = "too short to be measured"
+_PROBES = ("probe_before", "probe_after")
+
+
+def speeds(runs: pl.DataFrame, reference: str) -> pl.DataFrame:
+    """label, n, samples_per_second, low, high, ratio, ratio_low, ratio_high, pairs, noise, claim, why: a line a label.
+
+    `runs` has label, seed, samples_per_second, timing and, where measured, probe_before and probe_after. The ratio is
+    to the reference, seed by seed. noise: the slowest noise probe of the two settings over the fastest. claim:
+    reference, faster, slower, no difference (the interval of the ratio holds 1), or refused, with the reason in `why`.
+    """
+    alone = (pl.col("timing") == "exclusive").fill_null(False).all().over("label")
+    timed = runs.with_columns(alone.alias("_alone"), pl.when(alone).then("samples_per_second").alias("_speed"))
+    speed = medians(timed, ["label"], "_speed").rename({"median": "samples_per_second"})
+    ratio = ratios(timed, ["label"], "_speed", timed.filter(pl.col("label") == reference))
+    ratio = ratio.rename({"low": "ratio_low", "high": "ratio_high"})
+    table = speed.join(ratio, on="label", how="left", maintain_order="left")
+    table = table.join(_noise(timed, reference), on="label", how="left", maintain_order="left")
+    table = table.with_columns(_why(reference).alias("why"))
+    table = table.with_columns(_claim(reference).alias("claim"))
+    names = ("label", "n", "samples_per_second", "low", "high", "ratio", "ratio_low", "ratio_high", "pairs", "noise")
+    return table.select(*names, "claim", "why")
+
+
+def _noise(timed: pl.DataFrame, reference: str) -> pl.DataFrame:
+    """label, noise, _both: whether the runs of the label, and those of the reference too, were timed alone."""
+    unknown = [pl.lit(None, pl.Float64).alias(name) for name in _PROBES if name not in timed.columns]
+    each = (
+        timed.with_columns(unknown)
+        .group_by("label", maintain_order=True)
+        .agg(
+            pl.min_horizontal(_PROBES).min().alias("_least"),
+            pl.max_horizontal(_PROBES).max().alias("_most"),
+            pl.col("_alone").first(),
+        )
+    )
+    other = pl.col("label") == reference
+    return each.select(
+        "label",
+        (
+            pl.max_horizontal("_most", pl.col("_most").filter(other).first())
+            / pl.min_horizontal("_least", pl.col("_least").filter(other).first())
+        ).alias("noise"),
+        (pl.col("_alone") & pl.col("_alone").filter(other).first()).fill_null(False).alias("_both"),
+    )
+
+
+def _differs() -> pl.Expr:
+    return ((pl.col("ratio_low") > 1) | (pl.col("ratio_high") < 1)).fill_null(False)
+
+
+def _why(reference: str) -> pl.Expr:
+    """Why no claim is made; null where one is."""
+    effect = pl.max_horizontal(pl.col("ratio"), 1 / pl.col("ratio"))
+    drowned = (_differs() & (pl.col("noise") >= effect)).fill_null(False)
+    return (
+        pl.when(~pl.col("_both"))
+        .then(pl.lit(SHARED))
+        .when(pl.col("n") == 0)
+        .then(pl.lit(UNMEASURED))
+        .when(pl.col("label") == reference)
+        .then(pl.lit(None, pl.String))
+        .when(pl.col("pairs") == 0)
+        .then(pl.lit(UNPAIRED))
+        .when(pl.col("pairs") == 1)
+        .then(pl.lit(SINGLE))
+        .when(drowned)
+        .then(pl.lit(NOISY))
+    )
+
+
+def _claim(reference: str) -> pl.Expr:
+    return (
+        pl.when(pl.col("label") == reference)
+        .then(pl.lit("reference"))
+        .when(pl.col("why").is_not_null())
+        .then(pl.lit("refused"))
+        .when(~_differs())
+        .then(pl.lit("no difference"))
+        .when(pl.col("ratio") > 1)
+        .then(pl.lit("faster"))
+        .otherwise(pl.lit("slower"))
+    )

@@ -1,0 +1,22 @@
+"""Which runs this machine cannot train as they say, and why."""
+
+from collections.abc import Iterable
+
+from paceline.plan.expand import Trial
+from paceline.record.machine import usable_cores
+from paceline.spec import Run
+
+_ASKING = ("device", "precision", "loader", "threads", "compile", "fused")
+_USUAL = [(name, Run.model_fields[name].default) for name in _ASKING]  # what any machine can do
+
+
+def unable(trials: Iterable[Trial]) -> dict[str, str]:
+    """Reasons by run. Only runs that ask for something unusual are looked at: that needs torch."""
+    asking = [trial for trial in trials if any(getattr(trial.run, name) != usual for name, usual in _USUAL)]
+    if not asking:
+        return {}
+    from paceline.train.hardware import lacking
+
+    cores = usable_cores()
+    reasons = {trial.id: lacking(trial.run, cores) for trial in asking}
+    return {run: reason for run, reason in reasons.items() if reason}

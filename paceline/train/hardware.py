@@ -1,0 +1,35 @@
+"""What a run asks for that this machine lacks. It is refused, with the reason, before anything trains."""
+
+import os
+import shutil
+
+from paceline.errors import DeviceError
+from paceline.spec import Run
+from paceline.train import device, precision
+
+COMPILERS = ("c++", "g++", "clang++", "icpx")
+
+
+def lacking(run: Run, cores: int) -> str:
+    """Why this machine, of which a run may use so many cores, cannot train it as it says; empty if it can."""
+    try:
+        target = device.resolve(run.device)
+        precision.check(run.precision, target)
+    except DeviceError as error:
+        return str(error)
+    cuda = target.type == "cuda"
+    if run.loader and run.loader.pin_memory and not cuda:
+        return "loader.pin_memory is for copies to a GPU, and this run is on a CPU, which copies nothing."
+    if run.threads and run.threads > cores:
+        return f"threads: {run.threads}, but there are {cores} cores for it."
+    if run.compile and not cuda and not _compiler():
+        return "compile: true needs a C++ compiler on a CPU, and there is none. Install g++ or clang++."
+    if run.compile and target.type == "mps":
+        return "compile: true is for CUDA and CPU alone."
+    if run.fused and target.type not in ("cpu", "cuda"):
+        return "fused: true is for CUDA and CPU alone."
+    return ""
+
+
+def _compiler() -> bool:
+    return any(shutil.which(name) for name in (os.environ.get("CXX", ""), *COMPILERS) if name)

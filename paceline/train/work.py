@@ -1,0 +1,71 @@
+"""What one training step asks of a device: arithmetic, bytes and calls, counted on the `meta` device, which computes
+nothing."""
+
+import copy
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
+
+STATE_BYTES = 5  # passes over the parameters by an update: gradient, parameter and state, read and written
+_FREE = ("view", "reshape", "expand", "permute", "transpose", "t.", "alias", "detach", "slice", "select", "squeeze")
+
+
+@dataclass(frozen=True)
+class Work:
+    """Of one training step."""
+
+    flops: int  # a multiply-add is two
+    bytes: int  # read and written by every operation, were no cache to help
+    calls: int  # operations
+
+
+class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.calls = self.bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        name = func.name().partition("::")[2]
+        if not name.startswith(_FREE) and not name.startswith(("_unsafe_view", "unsqueeze", "as_strided")):
+            tensors = [leaf for leaf in tree_leaves((args, kwargs, found)) if isinstance(leaf, Tensor)]
+            self.calls += 1
+            self.bytes += sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        return found
+
+
+def _convolution_backward(gradient: list[int], x: list[int], weight: list[int], *said: Any, **rest: Any) -> int:
+    """As many multiply-adds as forward for the gradient of the weights, and for that of the input. torch's own count
+    takes a grouped convolution for a full one."""
+    forward = 2 * math.prod(gradient) * math.prod(weight[1:])
+    of_input, of_weight, _ = said[-1]
+    return forward * (int(of_input) + int(of_weight))
+
+
+def work(model: nn.Module, example: Tensor, batch: int) -> Work | None:
+    """None for a model that cannot be run without values: one that looks at its numbers, for one."""
+    try:
+        empty = copy.deepcopy(model).to("meta").train()
+        for layer in empty.modules():
+            if hasattr(layer, "reseed"):
+                layer.train(False)
+        x = torch.empty((batch, *example.shape[1:]), dtype=example.dtype, device="meta")
+        mapping = {torch.ops.aten.convolution_backward: _convolution_backward}
+        with _Counter() as counter, FlopCounterMode(display=False, custom_mapping=mapping) as flops:
+            answer = empty(x)
+            answer.sum().backward()
+    except Exception:  # whatever an own model does that meta tensors cannot
+        return None
+    parameters = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
+    tensors = sum(1 for p in model.parameters() if p.requires_grad)
+    return Work(
+        flops.get_total_flops(),
+        counter.bytes + STATE_BYTES * parameters,
+        counter.calls + tensors,
+    )

@@ -1,0 +1,57 @@
+"""Memory, utilisation, power and energy."""
+
+import time
+
+import torch
+
+from paceline.train import gauge as module
+from paceline.train.gauge import Gauge
+
+CPU = torch.device("cpu")
+
+
+def rapl(folder, *joules):
+    for number, value in enumerate(joules):
+        package = folder / f"intel-rapl:{number}"
+        package.mkdir(parents=True, exist_ok=True)
+        (package / "energy_uj").write_text(f"{int(value * 1e6)}\n")
+        (folder / f"intel-rapl:{number}:0").mkdir(exist_ok=True)
+        (folder / f"intel-rapl:{number}:0" / "energy_uj").write_text("999999999")  # a part of the package
+
+
+def test_a_busy_process_is_busy_and_an_idle_one_is_not(monkeypatch):
+    found = Gauge(CPU, 1)
+    end = time.perf_counter() + 0.2
+    while time.perf_counter() < end:
+        pass
+    busy = found.read()
+    time.sleep(0.2)
+    idle = found.read()
+    assert busy.utilisation > idle.utilisation
+    assert 0 <= idle.utilisation < 0.5 < busy.utilisation <= 1
+    assert busy.resident_bytes > 10_000_000
+    assert (busy.device_bytes, busy.allocated_bytes) == (None, None)
+
+
+def test_energy_is_summed_over_packages_and_survives_a_counter_that_begins_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_POWERCAP", tmp_path)
+    module._packages.cache_clear()
+    rapl(tmp_path, 10, 20)
+    found = Gauge(CPU, 1, energy=100.0)
+    rapl(tmp_path, 12, 23)
+    first = found.read()
+    assert first.energy_joules == 105.0
+    assert first.power_watts > 0
+    rapl(tmp_path, 1, 1)
+    second = found.read()
+    assert (second.energy_joules, second.power_watts) == (105.0, None)
+    rapl(tmp_path, 2, 3)
+    assert found.read().energy_joules == 108.0
+    module._packages.cache_clear()
+
+
+def test_without_a_counter_nothing_is_said_of_energy(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_POWERCAP", tmp_path / "none")
+    module._packages.cache_clear()
+    assert Gauge(CPU, 1).read().energy_joules is None
+    module._packages.cache_clear()
