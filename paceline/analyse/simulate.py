@@ -1,0 +1,294 @@
+"""One data-parallel training step, computed from its mechanism: buckets, overlap, all-reduce, stragglers.
+
+Forward, backward and optimizer are one stream of work on every device; a bucket of gradients is ready with its last
+gradient; one channel sends buckets in order while backward goes on. What is not hidden is exposed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from paceline.analyse.quantiles import Array
+
+MIB = 2**20
+NODES = 64  # of the quadrature for the slowest of many ranks
+
+
+@dataclass(frozen=True)
+class Layers:
+    """One device's work of a step, as measured; tensors in the order in which backward gives their gradients."""
+
+    backward_seconds: tuple[float, ...]  # of each tensor
+    gradient_bytes: tuple[float, ...]  # of each tensor
+    forward_seconds: float
+    optimizer_seconds: float
+    batch: int  # examples on this device
+
+    def __post_init__(self) -> None:
+        if len(self.backward_seconds) != len(self.gradient_bytes) or not self.gradient_bytes:
+            raise ValueError("backward_seconds and gradient_bytes need a value each for every tensor, at least one")
+        if min(*self.backward_seconds, *self.gradient_bytes, self.forward_seconds, self.optimizer_seconds) < 0:
+            raise ValueError("seconds and bytes of layers are never below 0")
+        if not self.forward_seconds > 0:
+            raise ValueError("forward_seconds is above 0: every step computes something")
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a message costs: latency in seconds, then bytes at a bandwidth in bytes a second, one way."""
+
+    latency: float
+    bandwidth: float
+
+    def __post_init__(self) -> None:
+        if self.latency < 0 or not self.bandwidth > 0:
+            raise ValueError(f"a link needs a latency from 0 on and a bandwidth above 0, not {self}")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Nodes of `per_node` devices: the link within a node, that of a whole node to others, and what hosts cost."""
+
+    between: Link
+    within: Link | None = None  # needed where per_node > 1
+    per_node: int = 1
+    call_seconds: float = 0.0  # of every all-reduce, whatever its size
+    host_seconds_per_byte: float = 0.0  # for every byte a device receives: copying and summing
+    stolen: float = 0.0  # share of the computing that stands still while a hidden all-reduce runs
+    cores: int | None = None  # of a node, where devices are processes that share them
+    jitter: float = 0.0  # standard deviation over mean of a rank's computing, from step to step
+    jitter_kind: Literal["normal", "lognormal"] = "lognormal"
+
+    def __post_init__(self) -> None:
+        if self.per_node < 1 or (self.per_node > 1 and self.within is None):
+            raise ValueError("a machine has at least one device a node, and with several a link within the node")
+        if not 0 <= self.stolen <= 1:
+            raise ValueError(f"stolen is a share from 0 to 1, not {self.stolen}")
+        if min(self.call_seconds, self.host_seconds_per_byte, self.jitter) < 0:
+            raise ValueError("call_seconds, host_seconds_per_byte and jitter are never below 0")
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """How gradients are averaged. torch's DDP: a first bucket of 1 MiB only if bucket_cap_mb is left at its default."""
+
+    algorithm: Literal["ring", "tree", "hierarchical"] = "ring"
+    bucket_bytes: float = 25 * MIB
+    first_bucket_bytes: float = 1 * MIB
+    overlap: bool = True
+    compression: float = 1.0  # bytes of a gradient over bytes sent: 2 for float16
+    pack_seconds_per_byte: float = 0.0  # of gradient, on the device before sending
+    unpack_seconds_per_byte: float = 0.0  # of gradient, after receiving
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in _ALGORITHMS:
+            raise ValueError(f"algorithm is '{self.algorithm}'; allowed: {', '.join(_ALGORITHMS)}.")
+        if not (self.compression > 0 and self.bucket_bytes > 0 and self.first_bucket_bytes > 0):
+            raise ValueError("compression and the sizes of buckets are above 0")
+
+
+def simulate(
+    layers: Layers,
+    machine: Machine,
+    exchange: Exchange,
+    devices: ArrayLike,
+    *,
+    batch: ArrayLike | None = None,
+    other: Layers | None = None,
+) -> pl.DataFrame:
+    """devices, batch, step_seconds, compute_seconds, straggler_seconds, communication_seconds, exposed_seconds,
+    stolen_seconds, bytes_sent, buckets, utilisation, samples_per_second: a line a device count.
+
+    `batch` is that of a device, one for all counts or one each; where it is not that of `layers`, `other` is the same
+    model measured with another batch, and the seconds of forward and backward are taken on the line through the two.
+    The step is compute + stragglers + stolen + exposed; utilisation is compute over step.
+    """
+    counts = np.atleast_1d(np.asarray(devices, np.int64))
+    if counts.min() < 1:
+        raise ValueError(f"devices are counted from 1 on, not {counts.min()}")
+    batches = np.broadcast_to(np.asarray(layers.batch if batch is None else batch, np.float64), counts.shape)
+    forward, backward = _work(layers, other, batches)
+    shared, slow = _sharing(machine, counts), slowest(machine, counts)
+    sizes = np.asarray(layers.gradient_bytes, np.float64)
+    last = buckets(layers.gradient_bytes, exchange.first_bucket_bytes, exchange.bucket_bytes)
+    filled = np.add.reduceat(sizes, np.concatenate([[0], last[:-1] + 1]))
+    several = (counts > 1)[:, None]
+    pack = np.where(several, exchange.pack_seconds_per_byte * filled, 0.0)
+    ready = np.cumsum(backward, 1)[:, last] + np.cumsum(pack, 1)
+    compute = (forward + backward.sum(1) + pack.sum(1) + layers.optimizer_seconds) * shared
+    done = ready[:, -1:]  # backward's end
+    sent = allreduce_seconds(filled / exchange.compression, counts, machine, exchange.algorithm)
+    sent = sent + np.where(several, exchange.unpack_seconds_per_byte * filled, 0.0)
+    pace = shared * slow
+    begins = (ready if exchange.overlap else np.broadcast_to(done, ready.shape)) * pace[:, None]
+    after = np.cumsum(sent[:, ::-1], 1)[:, ::-1]  # what the channel has to send from a bucket on
+    total = sent.sum(1)
+    exposed = np.maximum((begins + after).max(1) - done[:, 0] * pace, 0.0)
+    exposed = np.minimum(exposed, total)  # but for rounding it is
+    stolen = machine.stolen * (total - exposed)
+    straggling = compute * (slow - 1)
+    step = compute + straggling + stolen + exposed
+    volume = bytes_sent(float(sizes.sum()) / exchange.compression, counts, machine, exchange.algorithm)
+    return pl.DataFrame(
+        {
+            "devices": counts,
+            "batch": batches,
+            "step_seconds": step,
+            "compute_seconds": compute,
+            "straggler_seconds": straggling,
+            "communication_seconds": total,
+            "exposed_seconds": exposed,
+            "stolen_seconds": stolen,
+            "bytes_sent": volume,
+            "buckets": np.full(len(counts), len(last)),
+            "utilisation": compute / step,
+            "samples_per_second": counts * batches / step,
+        }
+    )
+
+
+def buckets(gradient_bytes: Sequence[float], first: float, cap: float) -> NDArray[np.int64]:
+    """The place of each bucket's last tensor: a bucket is closed by the tensor that fills it, as torch's DDP does."""
+    ends, filled, limit = [], 0.0, first
+    for place, size in enumerate(gradient_bytes):
+        filled += size
+        if filled >= limit:
+            ends.append(place)
+            filled, limit = 0.0, cap
+    if not ends or ends[-1] != len(gradient_bytes) - 1:
+        ends.append(len(gradient_bytes) - 1)
+    return np.asarray(ends, np.int64)
+
+
+def allreduce_seconds(size: ArrayLike, devices: ArrayLike, machine: Machine, algorithm: str = "ring") -> Array:
+    """[devices, sizes]: seconds to sum messages of `size` bytes over all devices; 0 for one device."""
+    counts = np.atleast_1d(np.asarray(devices, np.int64)).astype(np.float64)[:, None]
+    sizes = np.atleast_1d(np.asarray(size, np.float64))[None, :]
+    waits, near, far = _ALGORITHMS[algorithm](counts, machine)
+    moved = near / _near(machine).bandwidth + far / machine.between.bandwidth
+    seconds = machine.call_seconds + waits + sizes * (moved + (near + far) * machine.host_seconds_per_byte)
+    return np.where(counts > 1, seconds, 0.0)
+
+
+def bytes_sent(size: float, devices: ArrayLike, machine: Machine, algorithm: str = "ring") -> Array:
+    """Bytes that pass a device's own link and its share of the node's, for one message of `size` bytes."""
+    counts = np.atleast_1d(np.asarray(devices, np.int64)).astype(np.float64)[:, None]
+    _, near, far = _ALGORITHMS[algorithm](counts, machine)
+    return np.asarray(np.where(counts > 1, (near + far) * size, 0.0)[:, 0], np.float64)
+
+
+def slowest(machine: Machine, devices: ArrayLike) -> Array:
+    """Expected computing time of the slowest of N ranks over that of one: E max of N draws with mean 1.
+
+    E max = integral of q(u^(1/N)) du, q the quantile of the noise, by Gauss and Hermite's rule in u = Phi(t).
+    """
+    from scipy.special import log_ndtr, ndtri_exp  # type: ignore[import-untyped]
+
+    counts = np.atleast_1d(np.asarray(devices, np.float64))
+    if machine.jitter == 0:
+        return np.ones(len(counts))
+    t, weight = np.polynomial.hermite_e.hermegauss(NODES)
+    weight = weight / weight.sum()
+    z = ndtri_exp(log_ndtr(t)[None, :] / counts[:, None])
+    if machine.jitter_kind == "normal":
+        noise = 1 + machine.jitter * z
+    else:
+        spread = np.sqrt(np.log1p(machine.jitter**2))
+        noise = np.exp(spread * z - spread**2 / 2)
+    return np.where(counts > 1, np.maximum(noise @ weight, 1.0), 1.0)
+
+
+def link_from(
+    size: Sequence[float], seconds: Sequence[float], devices: int, algorithm: str = "ring"
+) -> tuple[Link, float]:
+    """The link that explains measured all-reduces of `size` bytes over devices in a row, and its typical miss (share).
+
+    Seconds are a line in the size, fitted to relative errors: where it begins gives the latency, its slope the
+    bandwidth, host costs included.
+    """
+    from scipy.optimize import nnls  # type: ignore[import-untyped]
+
+    sizes, measured = np.asarray(size, np.float64), np.asarray(seconds, np.float64)
+    if devices < 2 or len(np.unique(sizes)) < 2 or measured.min() <= 0:
+        raise ValueError("a link is fitted to all-reduces of at least two sizes, over two or more devices")
+    unit = Machine(Link(1.0, 1.0))
+    count = np.asarray([[float(devices)]])
+    waits, near, far = (float(np.asarray(part).squeeze()) for part in _ALGORITHMS[algorithm](count, unit))
+    columns = np.stack([np.full(len(sizes), waits), (near + far) * sizes], 1) / measured[:, None]
+    largest = columns.max(0)
+    found, _ = nnls(columns / largest, np.ones(len(sizes)))
+    latency, per_byte = found / largest
+    miss = np.abs(columns @ np.asarray([latency, per_byte]) - 1)
+    return Link(float(latency), float(1 / per_byte) if per_byte > 0 else np.inf), float(np.median(miss))
+
+
+def _work(layers: Layers, other: Layers | None, batches: Array) -> tuple[Array, Array]:
+    """Seconds of forward [devices] and of backward [devices, tensors] at each batch."""
+    forward, backward = layers.forward_seconds, np.asarray(layers.backward_seconds, np.float64)
+    if np.all(batches == layers.batch):
+        return np.full(len(batches), forward), np.broadcast_to(backward, (len(batches), len(backward)))
+    if other is None or other.batch == layers.batch or other.gradient_bytes != layers.gradient_bytes:
+        raise ValueError("another batch than the measured one needs `other`: the same model measured with two batches")
+    share = ((batches - layers.batch) / (other.batch - layers.batch))[:, None]
+    more = np.asarray(other.backward_seconds, np.float64) - backward
+    spent = np.maximum(forward + share[:, 0] * (other.forward_seconds - forward), 0.0)
+    return spent, np.maximum(backward + share * more, 0.0)
+
+
+def _sharing(machine: Machine, counts: NDArray[np.int64]) -> Array:
+    """How many times slower a process computes where a node has fewer cores than processes."""
+    if machine.cores is None:
+        return np.ones(len(counts))
+    return np.maximum(np.minimum(counts, machine.per_node) / machine.cores, 1.0)
+
+
+def _nodes(counts: Array, machine: Machine) -> tuple[Array, Array]:
+    """Devices of a full node, and nodes."""
+    return np.minimum(counts, machine.per_node), np.ceil(counts / machine.per_node)
+
+
+def _ring(counts: Array, machine: Machine) -> tuple[Array, Array, Array]:
+    """2 (N - 1) steps, each as slow as the slowest link; 2 (N - 1) / N of the message passes every link."""
+    local = (counts <= machine.per_node) & (machine.per_node > 1)
+    near = _near(machine)
+    latency = np.where(local, near.latency, max(near.latency, machine.between.latency))
+    return 2 * (counts - 1) * latency, *_slower(2 * (counts - 1) / counts, local, machine)
+
+
+def _tree(counts: Array, machine: Machine) -> tuple[Array, Array, Array]:
+    """Two binary trees with half the message each: up and down ceil(log2 N) edges, the whole message once each way.
+
+    Two devices have one edge a tree: half of it each way.
+    """
+    devices, nodes = _nodes(counts, machine)
+    depth = np.ceil(np.log2(nodes)) * machine.between.latency + np.ceil(np.log2(devices)) * _near(machine).latency
+    local = (counts <= machine.per_node) & (machine.per_node > 1)
+    return 2 * depth, *_slower(np.where(counts == 2, 1.0, 2.0), local, machine)
+
+
+def _slower(volume: Array, local: NDArray[np.bool_], machine: Machine) -> tuple[Array, Array]:
+    """A flat exchange's volume, put on the link that bounds it: the one within a node, or of both the slower."""
+    near = local | (_near(machine).bandwidth < machine.between.bandwidth)
+    return np.where(near, volume, 0.0), np.where(near, 0.0, volume)
+
+
+def _hierarchical(counts: Array, machine: Machine) -> tuple[Array, Array, Array]:
+    """Reduce-scatter within nodes, ring between nodes, gather within: the node's link carries the whole message."""
+    devices, nodes = _nodes(counts, machine)
+    waits = 2 * (devices - 1) * _near(machine).latency + 2 * (nodes - 1) * machine.between.latency
+    return waits, 2 * (devices - 1) / devices, 2 * (nodes - 1) / nodes
+
+
+def _near(machine: Machine) -> Link:
+    return machine.within or machine.between
+
+
+_ALGORITHMS: dict[str, Callable[[Array, Machine], tuple[Array, Array, Array]]] = {
+    "ring": _ring,
+    "tree": _tree,
+    "hierarchical": _hierarchical,
+}
