@@ -7,13 +7,16 @@ python -m bench page             only writes the page anew from the numbers kept
 import os
 import sys
 
-from bench import chart, growth, lab_cnn, line, softmax, table, ways
+from bench import chart, growth, lab_cnn, line, loader, resnet18, softmax, table, telemetry, ways
 
 SECTIONS = {
     "softmax": (softmax.section, 9),
     "line": (line.section, 9),
     "ways": (ways.section, 6),
     "lab_cnn": (lab_cnn.section, 40),
+    "resnet18": (resnet18.section, 12),
+    "loader": (loader.section, 12),
+    "telemetry": (telemetry.section, 60),
     "growth": (growth.section, 1),
 }
 

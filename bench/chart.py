@@ -6,6 +6,7 @@ import altair as alt
 
 from bench.table import CHARTS
 
+RATIOS = ("softmax", "line", "lab_cnn", "resnet18", "loader", "telemetry")
 BLUE, GREY, RED = "#1f5fa8", "#8a8f98", "#b3261e"
 
 
@@ -19,7 +20,7 @@ def _ratios(kept: dict[str, Any]) -> Any:
     lines = [
         {**line, "work": section["title"].partition(":")[0], "who": line["against"].partition(":")[0]}
         for name, section in kept.items()
-        if name in ("softmax", "line", "lab_cnn")
+        if name in RATIOS
         for line in section["lines"]
     ]
     ends = [value for line in lines for value in (line["low"], line["high"], line["target"] or line["value"], 1.0)]

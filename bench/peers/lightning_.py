@@ -1,11 +1,12 @@
 """Lightning's Trainer in its barebones mode, over in-memory batches: its fastest settings that still validate."""
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 import torch.nn.functional as F
 from lightning.pytorch import LightningModule, Trainer
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from bench.peers.loader import Softmax
@@ -67,3 +68,35 @@ def train(setting: Setting, data: Images, steps: int, evaluate_every: int) -> li
     test = (data.test_x, data.test_y)
     trainer.fit(module, Loader(lambda: batches(data)), Loader(lambda: iter([test])))
     return [Point(step, loss.item(), accuracy.item()) for step, loss, accuracy in module.found]
+
+
+class Steps(LightningModule):  # type: ignore[misc]
+    """Any network, trained and not looked at."""
+
+    def __init__(self, model: nn.Module, optimizer: Callable[..., Optimizer]) -> None:
+        super().__init__()
+        self.model, self.optimizer = model, optimizer
+        self.begun = self.taken = 0.0
+
+    def configure_optimizers(self) -> Optimizer:
+        return self.optimizer(self.model.parameters())
+
+    def training_step(self, batch: Batch, index: int) -> Tensor:
+        x, y = batch
+        return F.cross_entropy(self.model(x), y)
+
+    def on_train_start(self) -> None:
+        self.begun = time.perf_counter()
+
+    def on_train_end(self) -> None:
+        self.taken = time.perf_counter() - self.begun
+
+
+def steps(
+    model: nn.Module, optimizer: Callable[..., Optimizer], batches: Callable[[], Iterator[Batch]], count: int
+) -> float:
+    """Seconds of this many steps; what the Trainer does before and after them is not counted."""
+    module = Steps(model, optimizer)
+    trainer = Trainer(accelerator="cpu", devices=1, barebones=True, max_steps=count)
+    trainer.fit(module, Loader(batches))
+    return module.taken
