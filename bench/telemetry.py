@@ -1,0 +1,36 @@
+"""(g) What telemetry costs: the same steps with its marks and without."""
+
+import statistics
+from functools import partial
+from unittest.mock import patch
+
+from bench import lab_cnn, loops
+from bench.ratio import alternate, ratio
+from bench.table import Line, Section
+from paceline.data.dataset import Dataset
+from paceline.spec import Run
+from paceline.train import loop
+from paceline.train.telemetry import Silent
+
+STEPS = 3000  # marks thin out after the first quarter of a second
+SOFTMAX = Run(data="mnist", model="softmax", optimizer="sgd", lr=0.1, batch=100, steps=STEPS, evaluate_every=STEPS)
+TARGET = 0.99  # a step takes at most 1 % longer
+
+
+def silent(run: Run, data: Dataset) -> float:
+    with patch.object(loop, "Telemetry", Silent):
+        return loops.ours(run, data)
+
+
+def section(rounds: int) -> Section:
+    data = lab_cnn.work().data
+    lines, notes = [], []
+    for name, run in {"softmax on MNIST, batch 100": SOFTMAX, "lab_cnn, batch 150": lab_cnn.RUN}.items():
+        seconds = alternate({"on": partial(loops.ours, run, data), "off": partial(silent, run, data)}, rounds)
+        each = {way: [one / (run.steps or 1) for one in taken] for way, taken in seconds.items()}
+        found = ratio(seconds["on"], seconds["off"])
+        lines.append(Line(f"{name}: the same without telemetry", found, TARGET, each["on"], each["off"]))
+        more = statistics.median(on / off - 1 for on, off in zip(seconds["on"], seconds["off"], strict=True))
+        notes.append(f"{name}: a step takes {more:+.2%} with telemetry.")
+    notes.append("A target of 0.99 is: telemetry adds no more than 1 % to a step.")
+    return Section("(g) telemetry", "s a step", lines, notes)
