@@ -14,11 +14,12 @@ from paceline.data.draws import uniforms
 from paceline.spec.run import Augment
 
 DRAWS = 10
+MOVING_DRAWS = 6  # the first of them: flips, shifts and crops
 
 
 def augmented(images: Tensor, how: Augment, key: int | Tensor, indices: Tensor) -> Tensor:
     """[n, h, w, c] images, bytes or floats, as they were or changed; never in place."""
-    draws = uniforms(key, indices, DRAWS)
+    draws = uniforms(key, indices, DRAWS if how.rotate or how.zoom or how.cutout else MOVING_DRAWS)
     images = _moved(images, how, draws)
     if how.rotate or how.zoom:
         images = _turned(images, how, draws[6:8])
@@ -28,7 +29,57 @@ def augmented(images: Tensor, how: Augment, key: int | Tensor, indices: Tensor) 
 
 
 def _moved(images: Tensor, how: Augment, draws: Tensor) -> Tensor:
-    """Flips, shifts and crops in one look-up: row and column from which each pixel comes."""
+    """Flips, shifts and crops."""
+    moves = how.flip != "none" or how.shift or how.crop
+    by_rows = images.device.type == "cpu" and not (how.shift and how.crop)
+    return (_moved_by_rows if by_rows else _moved_by_pixels)(images, how, draws) if moves else images
+
+
+def _moved_by_rows(images: Tensor, how: Augment, draws: Tensor) -> Tensor:
+    """Windows of a larger picture, copied row by row: on a CPU several times as fast as pixel by pixel."""
+    height, width, channels = images.shape[1:]
+    down, across = (how.crop or _most(how, side) for side in (height, width))
+    for dim, draw, kinds in ((1, draws[0], ("vertical", "both")), (2, draws[3], ("horizontal", "both"))):
+        if how.flip in kinds:
+            images = _flipped(images, draw < 0.5, dim)
+    if not down and not across:
+        return images
+    framed = _framed(images, down, across, repeat=how.crop == 0)
+    which = 2 if how.crop else 1
+    top, left = down + _whole(draws[which], down), across + _whole(draws[3 + which], across)
+    first = torch.arange(len(images)).unsqueeze(1) * framed.shape[1] + top
+    starts = ((first + torch.arange(height)) * framed.shape[2] + left) * channels
+    flat, length = framed.flatten(), width * channels
+    rows = flat.as_strided((flat.numel() - length + 1, length), (1, 1))  # one begins at every number
+    return rows.index_select(0, starts.flatten()).view(images.shape)
+
+
+def _flipped(images: Tensor, which: Tensor, dim: int) -> Tensor:
+    """Some of the images mirrored: appended and chosen, which takes half the time of writing them back."""
+    mirrored = images.index_select(0, which.nonzero().squeeze(1)).flip(dim)
+    place = torch.where(which, len(images) - 1 + which.cumsum(0), torch.arange(len(images)))
+    return torch.cat([images, mirrored]).index_select(0, place)
+
+
+def _framed(images: Tensor, down: int, across: int, repeat: bool) -> Tensor:
+    """A copy with a border, black or of the repeated edge."""
+    if not repeat:
+        return F.pad(images, (0, 0, across, across, down, down))
+    for dim, border in ((2, across), (1, down)):
+        sizes = [-1, -1, -1, -1]
+        sizes[dim] = border
+        first, last = images.narrow(dim, 0, 1), images.narrow(dim, images.shape[dim] - 1, 1)
+        images = torch.cat([first.expand(sizes), images, last.expand(sizes)], dim)
+    return images
+
+
+def _most(how: Augment, side: int) -> int:
+    """Pixels by which a side is shifted at most."""
+    return int(how.shift) if how.shift >= 1 else round(how.shift * side)
+
+
+def _moved_by_pixels(images: Tensor, how: Augment, draws: Tensor) -> Tensor:
+    """In one look-up: row and column from which each pixel comes. It never asks the device for a number."""
     height, width = images.shape[1:3]
     vertical, horizontal = how.flip in ("vertical", "both"), how.flip in ("horizontal", "both")
     rows, row_inside = _sources(height, how, draws[0:3], vertical)
@@ -48,7 +99,7 @@ def _moved(images: Tensor, how: Augment, draws: Tensor) -> Tensor:
 
 def _sources(side: int, how: Augment, draws: Tensor, flip: bool) -> tuple[Tensor | None, Tensor | None]:
     """[n, side] places from which each place's pixel comes, and whether that is inside the cropped picture."""
-    most = int(how.shift) if how.shift >= 1 else round(how.shift * side)
+    most = _most(how, side)
     if not (flip or most or how.crop):
         return None, None
     places = torch.arange(side, device=draws.device).unsqueeze(0)

@@ -19,21 +19,27 @@ class Look:
 
 
 class Show:
-    """[n, height, width, channels] images, bytes or floats, as [n, channels, height, width] of the given type."""
+    """[n, height, width, channels] images, bytes or floats, as [n, channels, height, width] of the given type.
+
+    What it gives stays valid until the next call: memory that is new each time would take longer than the arithmetic.
+    """
 
     def __init__(
         self, look: Look, images: Tensor, device: torch.device, dtype: torch.dtype, channels_last: bool
     ) -> None:
         """`images`: any that are like those to be shown."""
-        self._size, self._dtype, self._channels_last = look.size, dtype, channels_last
+        self._size, self._channels_last = look.size, channels_last
+        self._room = torch.empty(0, dtype=dtype, device=device)
         whole = images.dtype == torch.uint8
         self._levels = _scaling(look, images, whole, device, dtype) if whole or look.mean else None
 
     def __call__(self, x: Tensor) -> Tensor:
         if self._levels is not None:
             factor, offset = self._levels
-            rows = x.to(self._dtype).flatten(2)
-            x = torch.addcmul(offset, rows, factor).view(x.shape)
+            if self._room.numel() < x.numel():
+                self._room = self._room.new_empty(x.numel())
+            rows = self._room[: x.numel()].view(*x.shape[:2], -1).copy_(x.flatten(2))
+            x = torch.addcmul(offset, rows, factor, out=rows).view(x.shape)
         x = x.permute(0, 3, 1, 2)
         side = self._size
         if side is not None and tuple(x.shape[2:]) != (side, side):

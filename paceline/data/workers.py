@@ -40,7 +40,7 @@ class Samples(Dataset[tuple[Tensor, Tensor]]):
         image = x.permute(1, 2, 0).unsqueeze(0)
         if self._augment is not None:
             image = augmented(image.contiguous(), self._augment, drawn, torch.tensor([index]))
-        return self._show(image)[0], self._y[index]
+        return self._show(image)[0].clone(), self._y[index]
 
 
 class _Epochs:

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paceline.data.augment import _turned, augmented
+from paceline.data.augment import DRAWS, _moved_by_pixels, _moved_by_rows, _turned, augmented
 from paceline.data.draws import uniforms
 from paceline.spec.run import Augment
 
@@ -129,3 +129,20 @@ def test_uniforms_are_uniform_and_unlike_for_each_index_place_and_key():
     assert float((counts - 20_000).abs().max()) < 800
     correlated = torch.corrcoef(torch.cat([drawn, uniforms(12346, torch.arange(100_000), 4)]))
     assert float((correlated - torch.eye(8)).abs().max()) < 0.02
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([{"crop": 3}, {"shift": 2}, {"shift": 0.3}, {"crop": 9}, {"shift": 11}, {}]),
+    st.sampled_from(["none", "horizontal", "vertical", "both"]),
+    st.sampled_from([torch.uint8, torch.float32]),
+    st.sampled_from([1, 3]),
+    st.integers(0, 2**40),
+)
+def test_by_rows_and_by_pixels_is_the_same(moved, flip, dtype, channels, key):
+    how = Augment(flip=flip, **moved)
+    images = (torch.rand(9, 7, 10, channels) * 255).to(dtype)
+    kept = images.clone()
+    draws = uniforms(key, torch.arange(9), DRAWS)
+    assert torch.equal(_moved_by_rows(images, how, draws), _moved_by_pixels(images, how, draws))
+    assert torch.equal(images, kept)

@@ -32,7 +32,7 @@ def mlp(**said: Any) -> dict[str, Any]:
 
 
 def alone(run: Run, data: Dataset, folder: Path = Path()) -> Curve:
-    *rows, outcome = (item for item in train(run, data, folder) if not isinstance(item, Pause))
+    *rows, outcome = (item for item in train(run, data, folder) if isinstance(item, (Row, Outcome)))
     assert isinstance(outcome, Outcome)
     return Curve(rows, outcome)
 
