@@ -1,6 +1,7 @@
 """The memory loader: a split as tensors on the device, each batch gathered by index into a buffer that is reused."""
 
 from collections.abc import Generator
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -11,6 +12,9 @@ from paceline.data.dataset import Split
 from paceline.data.draws import key as draw_key
 from paceline.data.show import Look, Show
 from paceline.spec.run import Augment
+
+TOGETHER_VALUES = 2_000_000  # of inputs that are changed at a time
+MOST_TOGETHER = 32  # batches
 
 
 class Memory:
@@ -49,9 +53,26 @@ class Memory:
         return self._y
 
     def batches(self, composition: Composition, start: int) -> Generator[tuple[Batch, Tensor, Tensor]]:
-        """Every batch from step `start` on, with its inputs and targets."""
-        for batch in composition.batches(start):
-            yield batch, *self.gather(batch.indices, draw_key(composition.run.seed, "augment", batch.step))
+        """Every batch from step `start` on, with its inputs and targets. Small ones are changed several at a time: the
+        calling of so many operations would take longer than what they do."""
+        several = self._together(composition.width(0))
+        coming = composition.batches(start)
+        while True:
+            group = list(islice(coming, several))
+            keys = [draw_key(composition.run.seed, "augment", batch.step) for batch in group]
+            if several == 1:
+                yield group[0], *self.gather(group[0].indices, keys[0])
+                continue
+            sizes = [len(batch.indices) for batch in group]
+            each = torch.tensor(keys).repeat_interleave(torch.tensor(sizes))
+            x, y = self.gather(torch.cat([batch.indices for batch in group]), each)
+            yield from zip(group, x.split(sizes), y.split(sizes), strict=True)
+
+    def _together(self, width: int) -> int:
+        """How many batches of so many examples are changed at a time."""
+        if self._augment is None:
+            return 1
+        return max(1, min(MOST_TOGETHER, TOGETHER_VALUES // max(1, width * self._x[0].numel())))
 
     def gather(self, indices: Tensor, key: int | Tensor = 0) -> tuple[Tensor, Tensor]:
         """Inputs and targets; `key` is for the draws of the augmentation."""

@@ -1,33 +1,19 @@
 """The page of a comparison: answer, chart, settings, what differs in the machines, what was refused. No network."""
 
-import os
 import re
-import uuid
 from html import escape
 from importlib import metadata, resources
 from pathlib import Path
 
-from paceline.record.layout import cannot_write, make_folder
 from paceline.report.charts.picture import picture
 from paceline.report.comparison import METHODS, Comparison
-from paceline.report.markup import sheet_html, table_html
-from paceline.report.page import _figure, _list, _specs
+from paceline.report.markup import figure_html, list_html, sheet_html, specs_json, table_html, write_whole
 from paceline.report.scripts import vega
 from paceline.report.sheets import Sheet
 
 
 def write_comparison(comparison: Comparison, file: Path) -> Path:
-    """Writes the page, whole or not at all."""
-    text = page(comparison)
-    make_folder(file.parent)
-    beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, file)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise cannot_write(file, error) from None
-    return file
+    return write_whole(page(comparison), file)
 
 
 def page(comparison: Comparison) -> str:
@@ -36,12 +22,12 @@ def page(comparison: Comparison) -> str:
         "title": escape(comparison.title),
         "style": _piece(look, "<style>", "</style>"),
         "answer": "\n".join(f"<p>{escape(sentence)}</p>" for sentence in comparison.sentences),
-        "notes": _list(comparison.notes, "notes"),
-        "charts": "\n".join(map(_figure, comparison.figures)),
+        "notes": list_html(comparison.notes, "notes"),
+        "charts": "\n".join(map(figure_html, comparison.figures)),
         "tables": "\n".join(map(_section, comparison.sheets)),
         "methods": escape(METHODS),
         "version": escape(metadata.version("paceline")),
-        "specs": _specs(comparison.figures),
+        "specs": specs_json(comparison.figures),
         "vega": vega() if comparison.figures else "",
         "draw": _piece(look, '<script type="module">\n', "</script>"),
     }

@@ -1,10 +1,16 @@
-"""Tables as HTML. Everything that comes from outside is escaped here."""
+"""The pieces of a page as HTML. Everything that comes from outside is escaped here."""
 
+import json
 import math
+import os
+import uuid
 from html import escape
+from pathlib import Path
 
 import polars as pl
 
+from paceline.record.layout import cannot_write, make_folder
+from paceline.report.charts import Figure, spec
 from paceline.report.results import shown
 from paceline.report.sheets import Sheet
 
@@ -102,3 +108,34 @@ def text_html(table: pl.DataFrame) -> str:
     ]
     lines = ("  ".join(cells).rstrip() for cells in zip(*padded, strict=True))
     return f'<pre class="long" tabindex="0">{escape(chr(10).join(lines))}</pre>'
+
+
+def figure_html(figure: Figure) -> str:
+    title, caption = escape(figure.title), escape(figure.caption)
+    return (
+        f'<figure id="chart-{escape(figure.key)}"><figcaption><b>{title}</b> {caption}</figcaption>'
+        f'<div class="chart wide" data-chart="{escape(figure.key)}" role="img" aria-label="{title}"></div></figure>'
+    )
+
+
+def specs_json(figures: tuple[Figure, ...]) -> str:
+    """As JSON inside a script: no `<` may stand in it."""
+    made = {figure.key: spec(figure.chart, "currentColor") for figure in figures}
+    return json.dumps(made, allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def list_html(items: tuple[str, ...], kind: str) -> str:
+    return f'<ul class="{kind}">{"".join(f"<li>{escape(item)}</li>" for item in items)}</ul>' if items else ""
+
+
+def write_whole(text: str, file: Path) -> Path:
+    """Writes a page, whole or not at all."""
+    make_folder(file.parent)
+    beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, file)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise cannot_write(file, error) from None
+    return file

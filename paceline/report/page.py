@@ -1,19 +1,14 @@
 """One self-contained HTML page: question, answer, charts, tables, every run, methods. It needs no network."""
 
-import json
-import os
 import re
-import uuid
 from html import escape
 from importlib import metadata, resources
 from pathlib import Path
 
-from paceline.record.layout import cannot_write, make_folder
 from paceline.report.answer import Answer
-from paceline.report.charts import Figure, spec
 from paceline.report.charts.picture import picture
 from paceline.report.configs import cases, shared
-from paceline.report.markup import sheet_html, table_html
+from paceline.report.markup import figure_html, list_html, sheet_html, specs_json, table_html, write_whole
 from paceline.report.pictures import pictures_html
 from paceline.report.scripts import vega
 from paceline.report.sheets import Sheet
@@ -26,17 +21,7 @@ FIRST = 2  # charts in a notebook
 
 
 def write_page(answer: Answer, file: Path) -> Path:
-    """Writes the page, whole or not at all."""
-    text = page(answer)
-    make_folder(file.parent)
-    beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, file)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise cannot_write(file, error) from None
-    return file
+    return write_whole(page(answer), file)
 
 
 def page(answer: Answer) -> str:
@@ -44,9 +29,9 @@ def page(answer: Answer) -> str:
         "title": escape(answer.question or answer.study.name),
         "name": escape(answer.study.name),
         "answer": "\n".join(f"<p>{escape(sentence)}</p>" for sentence in answer.text.splitlines()),
-        "notes": _list(answer.notes, "notes"),
+        "notes": list_html(answer.notes, "notes"),
         "best": "".join(_section(sheet) for sheet in answer.sheets if sheet.key == "best"),
-        "charts": "\n".join(map(_figure, answer.figures)),
+        "charts": "\n".join(map(figure_html, answer.figures)),
         "pictures": pictures_html(answer.facts.wrong),
         "tables": "\n".join(_section(sheet) for sheet in answer.sheets if sheet.key not in ("best", "runs")),
         "claims": _claims(answer),
@@ -55,7 +40,7 @@ def page(answer: Answer) -> str:
         "config": _config(answer),
         "methods": escape(answer.methods),
         "version": escape(metadata.version("paceline")),
-        "specs": _specs(answer.figures),
+        "specs": specs_json(answer.figures),
         "vega": vega() if answer.figures else "",
     }
     template = resources.files("paceline.report").joinpath("page.html").read_text(encoding="utf-8")
@@ -68,20 +53,6 @@ def fragment(answer: Answer) -> str:
     best = "".join(table_html(sheet.table) for sheet in answer.sheets if sheet.key == "best")
     pictures = "".join(f"<figure>{picture(figure.chart, 'currentColor')}</figure>" for figure in answer.figures[:FIRST])
     return f"<div><h3>{escape(answer.question or answer.study.name)}</h3>{said}{best}{pictures}</div>"
-
-
-def _figure(figure: Figure) -> str:
-    title, caption = escape(figure.title), escape(figure.caption)
-    return (
-        f'<figure id="chart-{escape(figure.key)}"><figcaption><b>{title}</b> {caption}</figcaption>'
-        f'<div class="chart wide" data-chart="{escape(figure.key)}" role="img" aria-label="{title}"></div></figure>'
-    )
-
-
-def _specs(figures: tuple[Figure, ...]) -> str:
-    """As JSON inside a script: no `<` may stand in it."""
-    made = {figure.key: spec(figure.chart, "currentColor") for figure in figures}
-    return json.dumps(made, allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _section(sheet: Sheet) -> str:
@@ -99,23 +70,19 @@ def _section(sheet: Sheet) -> str:
     )
 
 
-def _list(items: tuple[str, ...], kind: str) -> str:
-    return f'<ul class="{kind}">{"".join(f"<li>{escape(item)}</li>" for item in items)}</ul>' if items else ""
-
-
 def _claims(answer: Answer) -> str:
     found = answer.published
     if not found or not found.findings:
         return ""
     said = escape(". ".join(filter(None, (found.source, answer.size))))
     source = f' <span class="note">{said}</span>' if said else ""
-    return f"<section><h2>What was published, in words</h2>{source}{_list(found.findings, 'claims')}</section>"
+    return f"<section><h2>What was published, in words</h2>{source}{list_html(found.findings, 'claims')}</section>"
 
 
 def _assumed(answer: Answer) -> str:
     assumed = tuple(answer.study.assumed)
     return (
-        f"<section><h2>Assumed, because the source leaves it unsaid</h2>{_list(assumed, 'claims')}</section>"
+        f"<section><h2>Assumed, because the source leaves it unsaid</h2>{list_html(assumed, 'claims')}</section>"
         if assumed
         else ""
     )

@@ -28,7 +28,7 @@ class Telemetry:
     def __init__(self, device: torch.device, kept: dict[str, Any] | None = None) -> None:
         self._marks: _Marks = _DeviceMarks(device) if device.type == "cuda" else _HostMarks()
         self._sums: list[float] = list(kept["sums"]) if kept else [0.0] * (OTHER + 1)
-        self._every, self._until = 1, 0
+        self._every, self._until, self._draw = 1, 0, 1
         self._warm: tuple[int, float] | None = None  # examples and seconds at the end of the warm-up
         self._marking = False
         self.cost = _cost(self._marks, device)
@@ -37,8 +37,13 @@ class Telemetry:
         self._until -= 1
         self._marking = self._until < 0
         if self._marking:
-            self._until = self._every - 1
+            self._until = self._apart()
             self._marks.begin()
+
+    def _apart(self) -> int:
+        """Steps to leave out: on average as many as keep to the share, never in step with a loader's own beat."""
+        self._draw = (self._draw * 1103515245 + 12345) & 0x7FFFFFFF
+        return (self._draw >> 8) % (2 * self._every - 1)
 
     def mark(self, phase: int) -> None:
         """What passed since the mark before was this phase."""
