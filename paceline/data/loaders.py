@@ -27,6 +27,6 @@ def feed(run: Run, split: Split, device: torch.device, dtype: torch.dtype, chann
     if device.type == "cuda":
         from paceline.data.streamed import Streamed, fits
 
-        if not fits(split, device):
+        if not fits(split, device, dtype):
             return Streamed(split, device, dtype, channels_last, look, run.augment)
     return Memory(split, device, dtype, channels_last, look, run.augment)

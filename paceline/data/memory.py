@@ -35,7 +35,8 @@ class Memory:
         pictures = whole or augment is not None or look != Look()
         self._channels_last = channels_last and split.x.dim() == 4
         x = split.x.permute(0, 2, 3, 1) if self._channels_last or pictures else split.x
-        self._x = (x.to(device) if whole else x.to(device, dtype)).contiguous()
+        x = x.contiguous()
+        self._x = x.to(device) if whole else x.to(device, dtype)
         self._y = split.y.to(device) if split.y.dtype == torch.int64 else split.y.to(device, dtype)
         self._buffer = self._x.new_empty(0)
         self._show = Show(look, self._x, device, dtype, self._channels_last) if pictures else None
@@ -81,7 +82,7 @@ class Memory:
             self._buffer = self._x.new_empty((len(indices), *self._x.shape[1:]))
         x = torch.index_select(self._x, 0, indices, out=self._buffer[: len(indices)])
         if self._augment is not None:
-            key = key.to(indices.device) if isinstance(key, Tensor) else key
+            key = key.to(indices.device, non_blocking=True) if isinstance(key, Tensor) else key
             x = augmented(x, self._augment, key, indices)
         return self._shown(x), self._y[indices]
 

@@ -40,6 +40,8 @@ class Show:
                 self._room = self._room.new_empty(x.numel())
             rows = self._room[: x.numel()].view(*x.shape[:2], -1).copy_(x.flatten(2))
             x = torch.addcmul(offset, rows, factor, out=rows).view(x.shape)
+        else:
+            x = x.to(self._room.dtype)
         x = x.permute(0, 3, 1, 2)
         side = self._size
         if side is not None and tuple(x.shape[2:]) != (side, side):

@@ -21,12 +21,14 @@ from paceline.spec.run import Augment
 DEVICE_SHARE = 0.4  # of a GPU's free memory that a training set may take
 
 
-def fits(split: Split, device: torch.device) -> bool:
-    """Whether a split may live on the device."""
+def fits(split: Split, device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether a split may live on the device, floats as `dtype`."""
     if device.type != "cuda":
         return True
     free, _ = torch.cuda.mem_get_info(device)
-    return split.x.nbytes + split.y.nbytes <= DEVICE_SHARE * free
+    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # torch keeps it for tensors
+    each = 1 if split.x.dtype == torch.uint8 else dtype.itemsize
+    return split.x.numel() * each + split.y.nbytes <= DEVICE_SHARE * free
 
 
 class _Buffer:
@@ -60,6 +62,8 @@ class Streamed:
         self._x = (split.x.permute(0, 2, 3, 1) if pictures else split.x).contiguous()
         self._y = split.y if split.y.dtype == torch.int64 else split.y.to(dtype)
         self._device, self._dtype, self._augment = device, dtype, augment
+        last = channels_last and split.x.dim() == 4
+        self._layout = torch.channels_last if last else torch.preserve_format
         self._show = Show(look, self._x, device, dtype, channels_last) if pictures else None
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._buffers = cycle([_Buffer(self._x), _Buffer(self._x)])
@@ -92,4 +96,4 @@ class Streamed:
         if self._augment is not None:
             indices = batch.indices.to(self._device, non_blocking=True)
             x = augmented(x, self._augment, key(composition.run.seed, "augment", batch.step), indices)
-        return batch, self._show(x) if self._show else x.to(self._dtype), y
+        return batch, self._show(x) if self._show else x.to(self._dtype, memory_format=self._layout), y

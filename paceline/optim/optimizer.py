@@ -114,7 +114,7 @@ def _align_gradients(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -
     """Torch's fused kernels walk memory: a gradient laid out unlike its parameter would update wrong entries."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:
-            if parameter.grad is not None and parameter.grad.stride() != parameter.stride():
+            if parameter.grad is not None and not _laid_out_alike(parameter.grad, parameter):
                 parameter.grad = _laid_out_as(parameter, parameter.grad)
 
 
@@ -122,8 +122,14 @@ def _align_state(optimizer: torch.optim.Optimizer) -> None:
     """The same for a state read from a file that keeps no strides."""
     for parameter, state in optimizer.state.items():
         for name, value in state.items():
-            if value.shape == parameter.shape and value.stride() != parameter.stride():
+            if value.shape == parameter.shape and not _laid_out_alike(value, parameter):
                 state[name] = _laid_out_as(parameter, value)
+
+
+def _laid_out_alike(one: Tensor, other: Tensor) -> bool:
+    """A stride along a side of length 1 says nothing."""
+    sides = zip(one.shape, one.stride(), other.stride(), strict=True)
+    return one.stride() == other.stride() or all(a == b for length, a, b in sides if length > 1)
 
 
 def _laid_out_as(parameter: Tensor, value: Tensor) -> Tensor:

@@ -19,8 +19,11 @@ def compiled(
     The model is left as it was: what batch norms and counters learn from the trial batches is taken back.
     """
     begun = time.perf_counter()
+    torch.compiler.reset()  # what runs before this one compiled counts against torch's limit, and would be reused
+    torch._dynamo.config.recompile_limit = max(8, 2 * len(widths) + 2)
     for layer in model.modules():
         if hasattr(layer, "reseed"):  # a new key every step would be compiled anew every step
+            layer.reseed(0)
             layer.forward = torch.compiler.disable(layer.forward)  # type: ignore[no-untyped-call]
     forward: Forward = torch.compile(model, dynamic=False)
     kept = {name: value.clone() for name, value in model.named_buffers()}

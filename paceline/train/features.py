@@ -21,11 +21,11 @@ from paceline.data.entries import Write, entry
 from paceline.data.locate import Files
 from paceline.data.memory import Memory
 from paceline.spec import Run
-from paceline.train import build, device
+from paceline.train import build, device, precision
 from paceline.train.evaluate import CHUNK_VALUES
 from paceline.train.look import look
 
-VERSION = 1
+VERSION = 2
 
 
 def embedded(run: Run, dataset: Dataset, folder: Path, files: Files) -> Dataset:
@@ -65,6 +65,7 @@ def _key(run: Run, dataset: Dataset, folder: Path, files: Files) -> str:
         start.sha256 if start else run.seed,
         run.image_size,
         look(run, dataset),
+        device.resolve(run.device).type,
         torch.__version__,
     )
     return hashlib.sha256(repr(said).encode()).hexdigest()[:32]
@@ -74,6 +75,8 @@ def _key(run: Run, dataset: Dataset, folder: Path, files: Files) -> str:
 def _embed(run: Run, dataset: Dataset, folder: Path, files: Files) -> Iterator[Tensor]:
     """float32 chunks of what the base makes of the images, in their order."""
     target = device.resolve(run.device)
+    device.prepare(target)
+    precision.prepare("fp32", target)
     model: nn.Module = build.network(run, dataset, folder, files).to(target)
     model = model.to(memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
     shown = look(run, dataset)

@@ -8,6 +8,7 @@ from paceline.spec import Run
 from paceline.train import device, precision
 
 COMPILERS = ("c++", "g++", "clang++", "icpx")
+C_COMPILERS = ("cc", "gcc", "clang")
 
 
 def lacking(run: Run, cores: int) -> str:
@@ -24,11 +25,19 @@ def lacking(run: Run, cores: int) -> str:
         return f"threads: {run.threads}, but there are {cores} cores for it."
     if run.compile and not cuda and not _compiler():
         return "compile: true needs a C++ compiler on a CPU, and there is none. Install g++ or clang++."
+    if run.compile and cuda and not _triton():
+        return "compile: true needs Triton and a C compiler for a GPU of compute capability 7.0 or newer."
     if run.compile and target.type == "mps":
         return "compile: true is for CUDA and CPU alone."
     if run.fused and target.type not in ("cpu", "cuda"):
         return "fused: true is for CUDA and CPU alone."
     return ""
+
+
+def _triton() -> bool:
+    from torch.utils._triton import has_triton
+
+    return has_triton() and any(shutil.which(name) for name in (os.environ.get("CC", ""), *C_COMPILERS) if name)
 
 
 def _compiler() -> bool:

@@ -72,10 +72,11 @@ def train(
     trained.mode()
     forward, compile_seconds = _forward(run, made)
     clock = Clock(made.device, **(resume["clock"] if resume else {}))
-    telemetry = Telemetry(made.device, resume.get("telemetry") if resume else None)
+    telemetry = Telemetry(made.device, run.accumulate, resume.get("telemetry") if resume else None)
     workers = run.loader is not None and run.loader.workers > 0
     gauge = Gauge(made.device, cores or torch.get_num_threads(), workers, resume.get("energy", 0.0) if resume else 0.0)
     before = probe(run.precision, made.device) if timed else None
+    peak.reset(made.device)
 
     def snapshot() -> dict[str, Any]:
         return {
@@ -205,7 +206,7 @@ def _parts(x: Tensor, y: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor, T
     if count == 1:
         yield x, y, None
         return
-    places = torch.arange(len(y)).chunk(count)
+    places = torch.arange(len(y), device=y.device).chunk(count)
     yield from zip(x.chunk(count), y.chunk(count), places, strict=True)
 
 

@@ -97,7 +97,7 @@ def sigmoid_ce(outputs: Tensor, targets: Tensor, *, label_smoothing: Knob = 0.0)
 def weighted_ce(outputs: Tensor, targets: Tensor, *, pos_weight: Knob, label_smoothing: Knob = 0.0) -> Tensor:
     """sigmoid_ce with the positive term weighed: above 1 favours recall, below 1 precision."""
     rows = _one_hot(outputs, targets, label_smoothing)
-    weight = pos_weight if isinstance(pos_weight, Tensor) else outputs.new_tensor(pos_weight)
+    weight = pos_weight if isinstance(pos_weight, Tensor) else outputs.new_full((), pos_weight)
     return _sigmoid_ce(outputs, rows, weight).mean(-1)
 
 

@@ -19,6 +19,7 @@ from paceline.train.work import work
 SIDE = {"cpu": 512, "cuda": 4096, "mps": 2048}  # of the matrices that are multiplied
 REPEATS = 15
 BYTES = {"cpu": 1 << 26, "cuda": 1 << 28, "mps": 1 << 27}  # copied, more than a cache holds
+WARM_UP_SECONDS = 0.3  # of a GPU
 LAYERS = 30  # of a network with nothing to compute
 
 
@@ -36,6 +37,7 @@ def probe(name: str, device: torch.device) -> Probe:
     side, kind = SIDE[device.type], precision.MIXED.get(name, precision.dtype(name))
     a = torch.rand(side, side, device=device, dtype=kind)
     out = torch.empty_like(a)
+    _warm_up(lambda: torch.mm(a, a, out=out), device)
     pieces = _timed(lambda: torch.mm(a, a, out=out), REPEATS, device)
     source = torch.zeros(BYTES[device.type], dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
@@ -51,6 +53,14 @@ def probe(name: str, device: torch.device) -> Probe:
         seconds=middle,
         spread=(ends[-1] - ends[0]) / middle,
     )
+
+
+def _warm_up(work: Callable[[], object], device: torch.device) -> None:
+    """A GPU that rested runs at a low clock for a while."""
+    begun = time.perf_counter()
+    while device.type == "cuda" and time.perf_counter() - begun < WARM_UP_SECONDS:
+        work()
+        devices.synchronize(device)
 
 
 class _Idle:

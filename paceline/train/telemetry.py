@@ -25,13 +25,14 @@ _BEGINS = -1  # a step
 class Telemetry:
     """Marks the phases of a step as they end; `step` begins it."""
 
-    def __init__(self, device: torch.device, kept: dict[str, Any] | None = None) -> None:
+    def __init__(self, device: torch.device, parts: int = 1, kept: dict[str, Any] | None = None) -> None:
+        """`parts` of a batch, each of which is marked; `kept`: the state of a run that goes on."""
         self._marks: _Marks = _DeviceMarks(device) if device.type == "cuda" else _HostMarks()
         self._sums: list[float] = list(kept["sums"]) if kept else [0.0] * (OTHER + 1)
         self._every, self._until, self._draw = 1, 0, 1
         self._warm: tuple[int, float] | None = None  # examples and seconds at the end of the warm-up
         self._marking = False
-        self.cost = _cost(self._marks, device)
+        self.cost = _cost(self._marks, device, parts)
 
     def step(self) -> None:
         self._until -= 1
@@ -137,12 +138,12 @@ class _DeviceMarks:
                 yield phase, before.elapsed_time(at) / 1000
 
 
-def _cost(marks: _Marks, device: torch.device) -> float:
+def _cost(marks: _Marks, device: torch.device, parts: int) -> float:
     """Seconds that the marks of one step take, measured here and now."""
     begun = time.perf_counter()
     for _ in range(_TRIALS):
         marks.begin()
-        for phase in range(OTHER + 1):
+        for phase in (LOADER, COPY, OTHER, *(FORWARD, BACKWARD) * parts, OPTIMIZER, OTHER):
             marks.mark(phase)
     spent = (time.perf_counter() - begun) / _TRIALS
     devices.synchronize(device)

@@ -54,6 +54,7 @@ def work(model: nn.Module, example: Tensor, batch: int) -> Work | None:
         empty = copy.deepcopy(model).to("meta").train()
         for layer in empty.modules():
             if hasattr(layer, "reseed"):
+                vars(layer).pop("forward", None)  # one that is not compiled is bound to the layer it is a copy of
                 layer.train(False)
         x = torch.empty((batch, *example.shape[1:]), dtype=example.dtype, device="meta")
         mapping = {torch.ops.aten.convolution_backward: _convolution_backward}

@@ -101,3 +101,10 @@ def test_an_image_that_is_gone_ends_the_run_with_its_name(tmp_path, monkeypatch)
     (tmp_path / "set" / found.files[0]).unlink()
     with pytest.raises(Exception, match=found.files[0]):
         found.decode(0)
+
+
+def test_float_images_are_shown_in_the_type_that_the_run_computes_in():
+    split = Split(torch.rand(9, 1, 8, 8), torch.randint(0, 3, (9,)))
+    composition = Composition(run_of(augment={"flip": True}), 9)
+    _, x, _ = next(Workers(split, torch.float64, Look(), Augment(flip="horizontal"), Loader()).batches(composition, 0))
+    assert x.dtype == torch.float64

@@ -69,7 +69,7 @@ def test_a_run_that_goes_on_keeps_its_sums(clock):
     first = Telemetry(CPU)
     stepped(first, clock, [(COPY, 3.0), (OTHER, 1.0)])
     first.settle(1, 1, 4.0)
-    again = Telemetry(CPU, first.state())
+    again = Telemetry(CPU, kept=first.state())
     stepped(again, clock, [(COPY, 1.0), (OTHER, 3.0)])
     again.settle(2, 2, 8.0)
     assert again.phases(8.0)["copy"] == 4.0

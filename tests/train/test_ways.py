@@ -112,14 +112,15 @@ def test_a_fused_update_that_torch_lacks_is_refused(pictures):
 
 BATCHED = """
 from torch import nn
+from paceline.models.dropout import Dropout
 
 class Batched(nn.Module):
     def __init__(self, input_shape, outputs):
         super().__init__()
-        self.norm, self.dense = nn.BatchNorm2d(3), nn.Linear(432, outputs)
+        self.norm, self.dropout, self.dense = nn.BatchNorm2d(3), Dropout(0.3), nn.Linear(432, outputs)
 
     def forward(self, x):
-        return self.dense(self.norm(x).flatten(1))
+        return self.dense(self.dropout(self.norm(x).flatten(1)))
 """
 
 
@@ -129,9 +130,10 @@ def test_a_compiled_model_learns_the_same_and_its_compiling_is_timed_apart(colou
     """The trial batches that it is compiled with leave no trace, not even in a batch norm."""
     (tmp_path / "compiled_net.py").write_text(BATCHED)
     said = {"model": "compiled_net:Batched", "optimizer": "gd", "precision": "fp32", "batch": 20}
-    items = list(train(run_of(**said, compile=True), colours, tmp_path))
+    items = list(train(run_of(**said, compile=True), colours, tmp_path, timed=True))
     same([item for item in items if isinstance(item, Row)], rows(run_of(**said), colours, folder=tmp_path), rel=1e-4)
     assert items[-1].speed.compile_seconds > 0.05
+    assert items[-1].speed.work.flops > 0
 
 
 def test_the_time_is_split_and_the_parts_stay_within_the_whole(colours):

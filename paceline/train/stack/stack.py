@@ -48,6 +48,7 @@ class Stack:
         first = self.runs[0]
         self.device, dtype = device.resolve(first.device), precision.dtype(first.precision)
         device.prepare(self.device)
+        precision.prepare(first.precision, self.device)
         self._rules = {run.optimizer.path: self._rule(run) for run in self.runs}
         models = self._models(dtype)
         self._template, self._rates = models[0], [rates(model) for model in models]
