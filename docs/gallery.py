@@ -17,7 +17,8 @@ from paceline.report.charts.picture import picture
 from paceline.report.formats import render
 
 FOLDER = Path(__file__).with_suffix("")
-TABLES = ("best", "models", "fit", "target", "published", "confused", "pairs")
+TIMES = ("speed", "workers", "tradeoff", "phases", "bottleneck")
+TABLES = ("best", *TIMES, "models", "fit", "target", "published", "confused", "pairs")
 FIGURES = 3
 LONG = 40  # lines of a table
 
@@ -38,7 +39,8 @@ def keep(answer: Answer) -> None:
         "date": date.today().isoformat(),
         "scale": answer.study.scale,
         "size": answer.size,
-        "sentences": answer.sentences,
+        "headline": headline(answer),
+        "sentences": (*answer.timing, *answer.sentences),
         "notes": answer.notes,
         "methods": answer.methods,
         "source": answer.published.source if answer.published else "",
@@ -51,6 +53,13 @@ def keep(answer: Answer) -> None:
         ],
     }
     (FOLDER / f"{name}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+
+
+def headline(answer: Answer) -> str:
+    """What the question is about: of a study of time, what it found of that."""
+    if answer.study.measure == "time":
+        return answer.timing[0] if answer.timing else answer.sentences[2]
+    return answer.sentences[0]
 
 
 def page(said: dict[str, Any]) -> str:
@@ -76,7 +85,7 @@ def index(kept: list[dict[str, Any]]) -> str:
     lines = ["# Gallery", "", "Written by `docs/gallery.py` from recorded runs.", ""]
     lines += ["| study | question | answer | size |", "| --- | --- | --- | --- |"]
     for said in kept:
-        first = said["sentences"][0].replace("|", "\\|")
+        first = said["headline"].replace("|", "\\|")
         size = f"`{said['scale']}`" if said["scale"] else "full"
         lines.append(f"| [{said['study']}]({said['study']}.md) | {said['question']} | {first} | {size} |")
     return "\n".join([*lines, ""])

@@ -67,7 +67,7 @@ class Memory:
             sizes = [len(batch.indices) for batch in group]
             each = torch.tensor(keys).repeat_interleave(torch.tensor(sizes))
             x, y = self.gather(torch.cat([batch.indices for batch in group]), each)
-            yield from zip(group, x.split(sizes), y.split(sizes), strict=True)
+            yield from zip(group, torch.split(x, sizes), torch.split(y, sizes), strict=True)
 
     def _together(self, width: int) -> int:
         """How many batches of so many examples are changed at a time."""

@@ -30,6 +30,7 @@ class Answer:
     methods: str
     published: Published | None
     facts: Facts
+    timing: tuple[str, ...] = ()  # what a study of time has found
 
     @property
     def study(self) -> Study:
@@ -37,8 +38,9 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The three sentences, as `paceline run` ends; before them, that the study was made smaller, if it was."""
-        return "\n".join(filter(None, (self.size, *self.sentences)))
+        """The three sentences, as `paceline run` ends; before them, that the study was made smaller, if it was, and
+        what a study of time has found."""
+        return "\n".join(filter(None, (self.size, *self.timing, *self.sentences)))
 
     @property
     def size(self) -> str:
@@ -76,20 +78,22 @@ def answer(results: Recorded, folder: Path | None = None, *, target: float | Non
     """What the recorded runs say. `folder` is the study's record folder; `target` is a value of the
     metric to time, unless the study's early stop names one: see facts._target."""
     facts = gather(results, target, folder)
+    timed = facts.study.measure == "time"
     return Answer(
         question=facts.study.question,
         sentences=sentences(facts),
         sheets=sheets(facts),
-        notes=tuple(_notes(facts)),
+        notes=(*_notes(facts), *(() if timed else timed_notes(facts))),
         methods=methods(facts.study, facts.runs, folder),
         published=published(facts),
         facts=facts,
+        timing=tuple(timed_notes(facts)) if timed else (),
     )
 
 
 def _notes(facts: Facts) -> list[str]:
     made = (_few_seeds, _same_seeds, _selection, _seconds, _unfinished, _behind_in_seeds, _over_fitting)
-    return [*(note for make in made if (note := make(facts))), *timed_notes(facts)]
+    return [note for make in made if (note := make(facts))]
 
 
 def _few_seeds(facts: Facts) -> str:

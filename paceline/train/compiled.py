@@ -23,7 +23,7 @@ def compiled(
     torch._dynamo.config.recompile_limit = max(8, 2 * len(widths) + 2)
     for layer in model.modules():
         if hasattr(layer, "reseed"):  # a new key every step would be compiled anew every step
-            layer.reseed(0)
+            layer.reseed(0)  # type: ignore[operator]
             layer.forward = torch.compiler.disable(layer.forward)  # type: ignore[no-untyped-call]
     forward: Forward = torch.compile(model, dynamic=False)
     kept = {name: value.clone() for name, value in model.named_buffers()}

@@ -38,6 +38,11 @@ BATCHES = LOADERS.replace("loader: [memory, {workers: 0}, {workers: 2}, {workers
 TIMED = ("speed", "loader", "workers", "tradeoff", "phases", "bottleneck", "resources")
 
 
+def said(answer) -> tuple[str, ...]:
+    """All that is said beside the three sentences, wherever it stands."""
+    return (*answer.timing, *answer.notes)
+
+
 def waits(run: Run) -> float:
     """Seconds of a step that go into the loader; the rest takes 1 ms."""
     if run.loader is None:
@@ -150,7 +155,7 @@ def test_loaders_and_from_where_there_is_no_gain(known: Answer):
     row = known.table("workers").row(0, named=True)
     assert (row["best workers"], row["saturated at"], row["against"]) == (4, 2, 4)
     assert any(
-        text.startswith("Loader workers: no gain from more than 2 workers: 4 give 1 times") for text in known.notes
+        text.startswith("Loader workers: no gain from more than 2 workers: 4 give 1 times") for text in said(known)
     )
 
 
@@ -174,9 +179,9 @@ def test_what_limits_each(known: Answer):
     }
     assert any(
         text.startswith("Compute-bound: memory, where its arithmetic at the machine's peak is 36 %")
-        for text in known.notes
+        for text in said(known)
     )
-    assert any(text.startswith("Loader-bound: ") for text in known.notes)
+    assert any(text.startswith("Loader-bound: ") for text in said(known))
 
 
 def test_memory_and_utilisation_where_they_were_measured(known: Answer):
@@ -192,8 +197,8 @@ def test_the_best_trade_off_of_batch_sizes(tmp_path: Path):
     assert sheet.title == "Batch size against accuracy and time"
     assert sheet.table["setting"].to_list() == ["batch 50", "batch 20", "batch 10"]
     assert sheet.table["trade-off"].to_list()[:2] == ["on the front", "best trade-off"]
-    assert any(text.startswith("Best trade-off is batch 20: accuracy ") for text in found.notes)
-    assert any("Faster than batch 10 by the most is batch 50: 5" in text for text in found.notes)
+    assert any(text.startswith("Best trade-off is batch 20: accuracy ") for text in said(found))
+    assert any("Faster than batch 10 by the most is batch 50: 5" in text for text in said(found))
     assert "loader" not in keys(found)
 
 
@@ -202,7 +207,7 @@ def test_workers_and_batch_sizes_are_a_grid_of_loaders(tmp_path: Path):
     table = found.table("workers")
     assert table.select("batch", "saturated at").sort("batch").rows() == [(10, 2), (50, 2)]
     assert found.table("loader").columns[:3] == ["loader", "workers", "batch"]
-    assert sum(text.startswith("Loader workers at batch ") for text in found.notes) == 2
+    assert sum(text.startswith("Loader workers at batch ") for text in said(found)) == 2
 
 
 def test_models_are_not_raced_against_each_other(tmp_path: Path):
@@ -214,14 +219,14 @@ def test_models_are_not_raced_against_each_other(tmp_path: Path):
         for model in ("softmax", "mlp")
         for loader in ("memory", "workers 0", "workers 2", "workers 4")
     }
-    assert sum(text.startswith("No setting is shown to be faster than") for text in found.notes) == 2
+    assert sum(text.startswith("No setting is shown to be faster than") for text in said(found)) == 2
     assert found.table("loader").columns[:3] == ["model", "loader", "workers"]
 
 
 def test_runs_that_shared_the_machine_have_shares_and_memory_but_no_seconds(tmp_path: Path):
     found = known_of(LOADERS, tmp_path, timing="shared")
     assert keys(found) == ["phases", "resources"]
-    assert any("these were shared. Another Paceline process trained beside them" in text for text in found.notes)
+    assert any("these were shared. Another Paceline process trained beside them" in text for text in said(found))
     assert not {"seconds", "in all"} & set(found.table("phases").columns)
     assert "utilisation %" not in found.table("resources").columns
     bars = bar_numbers(found.facts.usage)
@@ -234,7 +239,7 @@ def test_another_study_has_phases_and_memory_and_no_sentence_more(tmp_path: Path
     plain = answer(made(DIGITS, learning))
     found = answer(timed(made(DIGITS, learning), tmp_path), tmp_path)
     assert keys(found) == ["phases", "resources"]
-    assert found.notes == plain.notes
+    assert said(found) == said(plain)
     drawn = [figure.key for figure in found.figures]
     assert [key for key in drawn if key not in ("phases", "resident-memory", "utilisation")] == [
         f.key for f in plain.figures
@@ -273,9 +278,9 @@ def test_what_was_not_measured_is_unknown_and_said_once(tmp_path: Path, missing:
         return {name: value for name, value in status(run).items() if not name.startswith(missing[0])}
 
     found = answer(timed(made(LOADERS, result), tmp_path, noted=poor), tmp_path)
-    said = [text for text in found.notes if "is unknown" in text]
-    assert len(said) == 1
-    assert said[0].startswith(f"What limits memory is unknown: {missing[1]}")
+    unknown = [text for text in said(found) if "is unknown" in text]
+    assert len(unknown) == 1
+    assert unknown[0].startswith(f"What limits memory is unknown: {missing[1]}")
     if missing[0] == "probe":
         assert "noise" not in found.table("speed").columns
         assert "was not probed" in note(found, "speed")
@@ -287,7 +292,7 @@ def test_noise_larger_than_the_effect_is_said(tmp_path: Path):
 
     found = answer(timed(made(LOADERS, result), tmp_path, noted=noisy), tmp_path)
     assert found.table("speed")["claim"].to_list() == ["reference", *["refused"] * 3]
-    assert any(text.endswith("no speed is compared: noise larger than the effect.") for text in found.notes)
+    assert any(text.endswith("no speed is compared: noise larger than the effect.") for text in said(found))
 
 
 def test_power_energy_and_the_device_where_they_were_measured(tmp_path: Path):
