@@ -1,6 +1,6 @@
 """What a study's columns are called, and what a setting is called in words."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -53,12 +53,20 @@ def plain(name: str) -> str:
     return name.removeprefix("axis.").replace("_", " ")
 
 
-def words(row: Mapping[str, Any], names: Iterable[str], *, bare: bool) -> str:
-    """`adam / batch 50`: values that are words stand bare where `bare`, all others behind their axis."""
-    said = [(name.removeprefix("axis."), row[name]) for name in names if row[name] is not None]
-    return (" / " if bare else ", ").join(
-        shown(v) if bare and isinstance(v, str) else f"{name} {shown(v)}" for name, v in said
-    )
+def words(row: Mapping[str, Any], names: Sequence[str], *, bare: bool) -> str:
+    """`adam / batch 50`: values that are words stand bare where `bare`, all others behind their axis, of a dotted one
+    its last part where that is enough."""
+    axes = [name.removeprefix("axis.") for name in names]
+    ends = [axis.rpartition(".")[2] for axis in axes]
+    short = [end if ends.count(end) == 1 else axis for axis, end in zip(axes, ends, strict=True)]
+    said = [_said(axis, row[name], bare=bare) for axis, name in zip(short, names, strict=True) if row[name] is not None]
+    return (" / " if bare else ", ").join(said)
+
+
+def _said(axis: str, value: Any, *, bare: bool) -> str:
+    if isinstance(value, bool):
+        return axis if value else f"no {axis}"
+    return shown(value) if bare and isinstance(value, str) else f"{axis} {shown(value)}"
 
 
 def with_labels(table: pl.DataFrame, of: Columns) -> pl.DataFrame:

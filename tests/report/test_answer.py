@@ -169,7 +169,7 @@ repeat: 3
     assert columns(found.study, found.runs)[:2] == (["case"], ["lr", "optimizer.beta1"])
     said = answer(found)
     assert said.table("best")["case"].to_list() == ["heavy", "plain"]
-    assert "heavy at lr 0.01, optimizer.beta1" in said.sentences[0]
+    assert "heavy at lr 0.01, beta1" in said.sentences[0]
 
 
 def test_an_axis_named_like_a_measured_column():

@@ -7,7 +7,7 @@ import polars as pl
 
 from paceline.analyse.confusion import most_confused
 from paceline.record.examined import MATRIX
-from paceline.report.charts.look import GREY, INK, data, short
+from paceline.report.charts.look import GREY, INK, data, shortened
 from paceline.report.wrong import Wrong
 
 CLASSES = 20  # shown at most
@@ -24,7 +24,7 @@ def confusion_numbers(wrong: Wrong) -> Confusion | None:
     """None where nothing was answered wrongly. With more than 20 classes, those that take part in most mistakes."""
     present = sorted({*wrong.matrix["truth"], *wrong.matrix["said"]})
     shown = present if len(present) <= CLASSES else most_confused(wrong.matrix, CLASSES)
-    names = _distinct([short(wrong.names[number], 22) for number in shown])
+    names = shortened((wrong.names[number] for number in shown), 22)
     named = dict(zip(shown, names, strict=True))
     counts = {(truth, said): count for truth, said, count in wrong.matrix.iter_rows()}
     every = [(truth, said, counts.get((truth, said), 0)) for truth in shown for said in shown]
@@ -45,11 +45,6 @@ def confusion_numbers(wrong: Wrong) -> Confusion | None:
     )
     kept = cells.select("truth", "said", "count", "share", "right", "shade")
     return Confusion(kept, names, len(present) - len(shown), most)
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Names that were cut to the same end get their place behind them."""
-    return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names)]
 
 
 def confusion_chart(found: Confusion) -> alt.TopLevelMixin:

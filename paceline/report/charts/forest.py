@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import altair as alt
 import polars as pl
 
-from paceline.report.charts.look import COLOURS, GREY, INK, NUMBER, data, short, spans_decades
+from paceline.report.charts.look import COLOURS, GREY, INK, NUMBER, data, shortened, spans_decades
 from paceline.report.facts import Facts
 
 ROWS = 40
@@ -29,7 +29,8 @@ def forest_numbers(facts: Facts) -> Forest | None:
     best = facts.best.filter(pl.col("mean").is_not_null())
     if best.height < 2:
         return None
-    named = best.with_columns(pl.Series("name", [_name(row) for row in best.iter_rows(named=True)], pl.String))
+    names = shortened((_name(row) for row in best.iter_rows(named=True)), 44)
+    named = best.with_columns(pl.Series("name", names, pl.String))
     above = named["mean"].filter(named["mean"] > 0)
     log = facts.columns.metric == "loss" and spans_decades(above)
     top = named.select("name", "label", "mean", "low", "high", "n").head(ROWS)
@@ -42,7 +43,7 @@ def forest_numbers(facts: Facts) -> Forest | None:
 
 def _name(row: dict[str, object]) -> str:
     at = f" · {row['at']}" if row["at"] not in ("", "-") else ""
-    return short(f"{row['label']}{at}", 44)
+    return f"{row['label']}{at}"
 
 
 def _behind(facts: Facts, top: pl.DataFrame) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """How every chart looks: colours, dashes, sizes, and how a table goes into one."""
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import altair as alt
@@ -64,6 +65,12 @@ def width(labels: list[str]) -> alt.StrokeWidth:
 def short(label: str, most: int = 34) -> str:
     """A label that fits beside a chart: its middle gives way."""
     return label if len(label) <= most else f"{label[: most // 2]}…{label[-(most // 2 - 1) :]}"
+
+
+def shortened(labels: Iterable[str], most: int = 34) -> list[str]:
+    """The same for several, none like another: those cut to the same text get their place behind them."""
+    names = [short(label, most) for label in labels]
+    return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 
 def config(ink: str = INK) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from paceline.report.charts.curves import line_range, setting_means
-from paceline.report.charts.look import COLOURS, FAINT, NUMBER, data, short
+from paceline.report.charts.look import COLOURS, FAINT, NUMBER, data, shortened
 from paceline.report.facts import Facts
 from paceline.report.names import plain
 from paceline.report.results import shown
@@ -33,7 +33,9 @@ def multiples_numbers(facts: Facts, y: str) -> Multiples | None:
     marked = facts.best.select("label", "at", pl.lit(1).alias("best"))
     lines = means.filter(pl.col("label").is_in(chosen)).join(marked, on=["label", "at"], how="left")
     lines = thin(lines.with_columns(pl.col("best").fill_null(0)), "series", "x", ["mean"], POINTS)
-    titles = {row["label"]: _title(row) for row in ranked[:PANELS]}
+    shown_ones = ranked[:PANELS]
+    names = shortened((_title(row) for row in shown_ones), 30)
+    titles = {row["label"]: name for row, name in zip(shown_ones, names, strict=True)}
     lines = lines.with_columns(panel=pl.col("label").replace_strict(titles))
     strong = lines.filter(pl.col("best") == 1)
     domain = line_range(strong if strong.height else lines, y, log=False)
@@ -44,7 +46,7 @@ def multiples_numbers(facts: Facts, y: str) -> Multiples | None:
 
 
 def _title(row: dict[str, object]) -> str:
-    return short(f"{row['label']} {shown(row['mean'])}", 30)
+    return f"{row['label']} {shown(row['mean'])}"
 
 
 def multiples_chart(found: Multiples, y: str) -> alt.TopLevelMixin:

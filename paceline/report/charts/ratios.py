@@ -5,7 +5,7 @@ from typing import NamedTuple
 import altair as alt
 import polars as pl
 
-from paceline.report.charts.look import COLOURS, GREY, INK, NUMBER, Figure, data, short
+from paceline.report.charts.look import COLOURS, GREY, INK, NUMBER, Figure, data, shortened
 
 ROWS = 40
 ROW = 22  # pixels
@@ -40,7 +40,7 @@ def ratio_figure(settings: pl.DataFrame) -> tuple[Figure, ...]:
 def ratio_numbers(settings: pl.DataFrame) -> Ratios:
     """Settings in their own order; results only where all have the same metric."""
     table = settings.head(ROWS)
-    table = table.with_columns(pl.Series("name", _names(table["setting"].to_list()), pl.String))
+    table = table.with_columns(pl.Series("name", shortened(table["setting"], 44), pl.String))
     metrics = settings["metric"].unique().to_list()
     faster = pl.when(pl.col("faster").is_in(["A", "B"])).then("faster").otherwise(pl.lit(_NONE))
     times = table.filter(pl.col("ratio").is_not_null()).select(
@@ -56,12 +56,6 @@ def ratio_numbers(settings: pl.DataFrame) -> Ratios:
         "name", pl.col("difference").alias("value"), "low", "high", "n", higher.otherwise(pl.lit(_NONE)).alias("who")
     )
     return Ratios(times, gaps, table["name"].to_list(), metrics[0] if metrics else "", settings.height - table.height)
-
-
-def _names(settings: list[str]) -> list[str]:
-    """Short ones; where these would be the same for two settings, numbered."""
-    names = [short(name, 44) for name in settings]
-    return [name if names.count(name) == 1 else f"{place}: {name}" for place, name in enumerate(names, 1)]
 
 
 def ratio_chart(found: Ratios) -> alt.TopLevelMixin:

@@ -9,7 +9,7 @@ import polars as pl
 from paceline.analyse.phases import PHASES
 from paceline.analyse.resources import aligned
 from paceline.report.charts.curves import Curves, curve_numbers
-from paceline.report.charts.look import COLOURS, FAINT, GREY, data, short
+from paceline.report.charts.look import COLOURS, FAINT, GREY, data, shortened
 from paceline.report.facts import Facts
 from paceline.report.usage import Usage
 
@@ -42,7 +42,7 @@ def bar_numbers(usage: Usage) -> Bars | None:
         return None
     table = usage.phases.head(ROWS)
     seconds = "whole" in table.columns
-    names = _distinct([short(label, 44) for label in table["label"]])
+    names = shortened(table["label"], 44)
     there = [name for name in PHASES if float(table[name].max() or 0) > 0]  # type: ignore[arg-type]
     whole = pl.col("whole") if seconds else pl.lit(100.0)
     long = (
@@ -54,11 +54,6 @@ def bar_numbers(usage: Usage) -> Bars | None:
     parts = long.with_columns((end - pl.col("amount")).alias("start"), end.alias("end"))
     kept = parts.select("name", "phase", "amount", "share", "start", "end")
     return Bars(kept, names, there, seconds, usage.phases.height - table.height)
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Names that were cut to the same end get their place behind them."""
-    return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 
 def bar_chart(bars: Bars) -> alt.TopLevelMixin:
