@@ -5,6 +5,7 @@ whichever process draws it.
 """
 
 import signal
+import warnings
 from collections import deque
 from collections.abc import Generator, Iterator
 
@@ -67,16 +68,18 @@ class Workers:
 
     def batches(self, composition: Composition, start: int) -> Generator[tuple[Batch, Tensor, Tensor]]:
         epochs, several = _Epochs(composition, start), self._said.workers > 0
-        loader = DataLoader(
-            self._samples,
-            batch_sampler=epochs,
-            num_workers=self._said.workers,
-            pin_memory=self._said.pin_memory,
-            prefetch_factor=self._said.prefetch if several else None,
-            persistent_workers=self._said.persistent and several,
-            collate_fn=_together,
-            worker_init_fn=_leave_signals,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # more workers than cores are what is measured here
+            loader = DataLoader(
+                self._samples,
+                batch_sampler=epochs,
+                num_workers=self._said.workers,
+                pin_memory=self._said.pin_memory,
+                prefetch_factor=self._said.prefetch if several else None,
+                persistent_workers=self._said.persistent and several,
+                collate_fn=_together,
+                worker_init_fn=_leave_signals,
+            )
         while True:
             for x, y in loader:
                 yield epochs.given.popleft(), x, y

@@ -16,7 +16,7 @@ from paceline.spec.argument import ArgumentError
 from paceline.spec.document import KeyPath
 from paceline.spec.part import Part
 from paceline.spec.part import read as read_part
-from paceline.spec.run import GROUPS, PARTS, Run, check, construct, refuse_unknown
+from paceline.spec.run import GROUPS, PARTS, Loader, Run, check, construct, refuse_unknown
 from paceline.spec.study import MAX_RUNS, Study, said
 
 Said = tuple[Any, KeyPath]  # a raw value and where it stands
@@ -217,6 +217,8 @@ def _nested(*settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def _words(said: Any, read: Any) -> str:
     if isinstance(read, Part):
         return str(read)
+    if isinstance(read, Loader) and not isinstance(said, dict):
+        return f"{read.workers} worker{'' if read.workers == 1 else 's'}"
     if isinstance(said, dict):
         return ", ".join(f"{key} {value}" for key, value in said.items())
     return "none" if said is None else str(said)
