@@ -103,7 +103,7 @@ def _labels(placed: list[dict[str, Any]], alone: str) -> list[str]:
     keys = [tuple((name, str(value)) for name, value in axes.items()) for axes in placed]
     said: list[str] = []
     for bare in (True, False):
-        said = [words(axes, axes, bare=bare) or alone for axes in placed]
+        said = [words(axes, list(axes), bare=bare) or alone for axes in placed]
         if len(set(said)) == len(set(keys)):
             return said
     return [", ".join(f"{name} {value}" for name, value in key) or alone for key in keys]
