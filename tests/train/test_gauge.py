@@ -27,8 +27,7 @@ def test_a_busy_process_is_busy_and_an_idle_one_is_not(monkeypatch):
     busy = found.read()
     time.sleep(0.2)
     idle = found.read()
-    assert busy.utilisation > idle.utilisation
-    assert 0 <= idle.utilisation < 0.5 < busy.utilisation <= 1
+    assert 0 <= idle.utilisation < busy.utilisation <= 1
     assert busy.resident_bytes > 10_000_000
     assert (busy.device_bytes, busy.allocated_bytes) == (None, None)
 
