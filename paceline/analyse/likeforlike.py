@@ -1,10 +1,9 @@
 """The same runs trained twice, A and B: how their times and results compare, setting by setting and over all."""
 
-import numpy as np
 import polars as pl
 
 from paceline.analyse.intervals import with_interval
-from paceline.analyse.quantiles import t_quantile
+from paceline.analyse.ratios import with_log_interval
 from paceline.analyse.words import percent
 
 PAIRS: dict[str, type[pl.DataType]] = {
@@ -139,15 +138,11 @@ def _moved(side: str) -> pl.Expr:
 
 def _ratios(table: pl.DataFrame) -> pl.DataFrame:
     """log, centre, spread, timed, noise and untimed as ratio, its interval, and who may be called faster."""
-    quantile = pl.Series(t_quantile(table["timed"].to_numpy().astype(np.float64)), dtype=pl.Float64).fill_nan(None)
-    half = pl.col("spread") * quantile / pl.col("timed").cast(pl.Float64).sqrt()
-    low, high = (pl.col("centre") - half).exp(), (pl.col("centre") + half).exp()
-    ratio = pl.col("log").exp()
-    table = table.with_columns(
-        ratio.alias("ratio"),
-        pl.when(half.is_not_null()).then(pl.min_horizontal(low, ratio)).alias("ratio_low"),
-        pl.when(half.is_not_null()).then(pl.max_horizontal(high, ratio)).alias("ratio_high"),
+    found = with_log_interval(
+        table.select(n="timed", median=pl.col("log").exp(), _mean=pl.col("centre"), _sd=pl.col("spread"))
     )
+    names = {"ratio": "median", "ratio_low": "low", "ratio_high": "high"}
+    table = table.with_columns(found[column].alias(name) for name, column in names.items())
     effect = pl.max_horizontal(pl.col("ratio"), 1 / pl.col("ratio")) - 1
     holds_1 = (pl.col("ratio_low") <= 1) & (pl.col("ratio_high") >= 1)
     noisy = (pl.col("noise") >= effect).fill_null(False)

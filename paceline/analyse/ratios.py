@@ -19,7 +19,7 @@ def medians(table: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
     )
     settings = table.select(by).unique(maintain_order=True)
     joined = settings.join(stats, on=list(by), how="left", nulls_equal=True, maintain_order="left")
-    return _with_interval(joined).select(*by, "n", "median", "low", "high")
+    return with_log_interval(joined).select(*by, "n", "median", "low", "high")
 
 
 def ratios(table: pl.DataFrame, by: Sequence[str], value: str, reference: pl.DataFrame) -> pl.DataFrame:
@@ -35,7 +35,7 @@ def ratios(table: pl.DataFrame, by: Sequence[str], value: str, reference: pl.Dat
     stats = paired.group_by(by, maintain_order=True).agg(logs.median().exp().alias("median"), *_log_moments(logs))
     settings = table.select(by).unique(maintain_order=True)
     joined = settings.join(stats, on=list(by), how="left", nulls_equal=True, maintain_order="left")
-    return _with_interval(joined).select(
+    return with_log_interval(joined).select(
         *by, pl.col("n").alias("pairs"), pl.col("median").alias("ratio"), "low", "high"
     )
 
@@ -48,8 +48,9 @@ def _log_moments(log: pl.Expr) -> list[pl.Expr]:
     return [pl.len().cast(pl.Int64).alias("n"), log.mean().alias("_mean"), log.std().alias("_sd")]
 
 
-def _with_interval(table: pl.DataFrame) -> pl.DataFrame:
-    """Adds low and high to n, median, _mean and _sd of the logs."""
+def with_log_interval(table: pl.DataFrame) -> pl.DataFrame:
+    """Adds low and high to n, median, _mean and _sd of the logs: the t interval of the mean log, widened to hold the
+    median; null below n = 2."""
     n = table["n"].fill_null(0)
     t = pl.Series("_t", t_quantile(n.to_numpy().astype(np.float64)), pl.Float64).fill_nan(None)
     table = table.with_columns(n, t)

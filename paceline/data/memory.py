@@ -10,7 +10,7 @@ from paceline.data.augment import augmented
 from paceline.data.batches import Batch, Composition
 from paceline.data.dataset import Split
 from paceline.data.draws import key as draw_key
-from paceline.data.show import Look, Show
+from paceline.data.show import Look, Show, answers, are_pictures
 from paceline.spec.run import Augment
 
 TOGETHER_VALUES = 2_000_000  # of inputs that are changed at a time
@@ -32,12 +32,12 @@ class Memory:
         look = look or Look()
         self._augment, self._dtype = augment, dtype
         whole = split.x.dtype == torch.uint8
-        pictures = whole or augment is not None or look != Look()
+        pictures = are_pictures(split, look, augment)
         self._channels_last = channels_last and split.x.dim() == 4
         x = split.x.permute(0, 2, 3, 1) if self._channels_last or pictures else split.x
         x = x.contiguous()
         self._x = x.to(device) if whole else x.to(device, dtype)
-        self._y = split.y.to(device) if split.y.dtype == torch.int64 else split.y.to(device, dtype)
+        self._y = answers(split, dtype).to(device)
         self._buffer = self._x.new_empty(0)
         self._show = Show(look, self._x, device, dtype, self._channels_last) if pictures else None
 
@@ -73,7 +73,8 @@ class Memory:
         """How many batches of so many examples are changed at a time."""
         if self._augment is None:
             return 1
-        return max(1, min(MOST_TOGETHER, TOGETHER_VALUES // max(1, width * self._x[0].numel())))
+        shown = self.chunk(0, 1).numel()  # larger than what is held, where images are enlarged
+        return max(1, min(MOST_TOGETHER, TOGETHER_VALUES // (width * max(shown, self._x[0].numel(), 1))))
 
     def gather(self, indices: Tensor, key: int | Tensor = 0) -> tuple[Tensor, Tensor]:
         """Inputs and targets; `key` is for the draws of the augmentation."""

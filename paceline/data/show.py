@@ -6,6 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from paceline.data.dataset import Split
+from paceline.spec.run import Augment
+
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
@@ -16,6 +19,16 @@ class Look:
     size: int | None = None
     mean: tuple[float, ...] = ()  # none: as they are, bytes as 0 to 1
     deviation: tuple[float, ...] = ()
+
+
+def are_pictures(split: Split, look: Look, augment: Augment | None) -> bool:
+    """Whether examples have to be shown: bytes that become floats, or images that are changed on the way."""
+    return split.x.dtype == torch.uint8 or augment is not None or look != Look()
+
+
+def answers(split: Split, dtype: torch.dtype) -> Tensor:
+    """Labels as they are, values in the type that the run computes in."""
+    return split.y if split.y.dtype == torch.int64 else split.y.to(dtype)
 
 
 class Show:

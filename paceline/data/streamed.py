@@ -15,16 +15,14 @@ from paceline.data.augment import augmented
 from paceline.data.batches import Batch, Composition
 from paceline.data.dataset import Split
 from paceline.data.draws import key
-from paceline.data.show import Look, Show
+from paceline.data.show import Look, Show, answers, are_pictures
 from paceline.spec.run import Augment
 
 DEVICE_SHARE = 0.4  # of a GPU's free memory that a training set may take
 
 
 def fits(split: Split, device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether a split may live on the device, floats as `dtype`."""
-    if device.type != "cuda":
-        return True
+    """Whether a split may live on a GPU, floats as `dtype`."""
     free, _ = torch.cuda.mem_get_info(device)
     free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # torch keeps it for tensors
     each = 1 if split.x.dtype == torch.uint8 else dtype.itemsize
@@ -58,9 +56,9 @@ class Streamed:
         look: Look,
         augment: Augment | None,
     ) -> None:
-        pictures = split.x.dtype == torch.uint8 or augment is not None or look != Look()
+        pictures = are_pictures(split, look, augment)
         self._x = (split.x.permute(0, 2, 3, 1) if pictures else split.x).contiguous()
-        self._y = split.y if split.y.dtype == torch.int64 else split.y.to(dtype)
+        self._y = answers(split, dtype)
         self._device, self._dtype, self._augment = device, dtype, augment
         last = channels_last and split.x.dim() == 4
         self._layout = torch.channels_last if last else torch.preserve_format

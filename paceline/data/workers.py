@@ -17,7 +17,7 @@ from paceline.data.augment import augmented
 from paceline.data.batches import Batch, Composition
 from paceline.data.dataset import Split
 from paceline.data.draws import key
-from paceline.data.show import Look, Show
+from paceline.data.show import Look, Show, answers, are_pictures
 from paceline.spec.run import Augment, Loader
 
 Place = tuple[int, int]  # an example's index, and the key of what is drawn for its batch
@@ -28,10 +28,10 @@ class Samples(Dataset[tuple[Tensor, Tensor]]):
 
     def __init__(self, split: Split, dtype: torch.dtype, look: Look, augment: Augment | None) -> None:
         self._split, self._dtype, self._augment = split, dtype, augment
-        pictures = split.x.dtype == torch.uint8 or augment is not None or look != Look()
+        pictures = are_pictures(split, look, augment)
         example = split.x[:1].permute(0, 2, 3, 1) if pictures else split.x
         self._show = Show(look, example, torch.device("cpu"), dtype, False) if pictures else None
-        self._y = split.y if split.y.dtype == torch.int64 else split.y.to(dtype)
+        self._y = answers(split, dtype)
 
     def __getitem__(self, place: Place) -> tuple[Tensor, Tensor]:
         index, drawn = place

@@ -82,16 +82,6 @@ class Telemetry:
         return {"sums": self._sums}
 
 
-class Silent(Telemetry):
-    """Marks nothing: what training costs without."""
-
-    def step(self) -> None:
-        pass
-
-    def mark(self, phase: int) -> None:
-        pass
-
-
 class _Marks(Protocol):
     def begin(self) -> None: ...
 

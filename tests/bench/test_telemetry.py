@@ -1,5 +1,7 @@
 """Telemetry is off where the benchmark says so, and only there."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -28,3 +30,12 @@ def test_marks_are_made_with_telemetry_and_none_without(monkeypatch: pytest.Monk
     assert loop.Telemetry is Telemetry
     assert loops.ours(RUN, data) > 0
     assert len(set(marks)) > 2
+
+
+def test_silence_marks_nothing() -> None:
+    found = telemetry.Silent(torch.device("cpu"))
+    for phase in itertools.chain([0], range(5)):
+        found.step()
+        found.mark(phase)
+    found.settle(6, 6, 1.0)
+    assert set(found.phases(1.0).values()) == {0.0}

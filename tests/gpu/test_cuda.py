@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from paceline.data.batches import Composition
-from paceline.data.dataset import Dataset, Split
+from paceline.data.dataset import Dataset
 from paceline.data.memory import Memory
 from paceline.data.show import IMAGENET, Look
 from paceline.data.streamed import Streamed, fits
@@ -18,21 +18,14 @@ from paceline.train.hardware import lacking
 from paceline.train.loop import train
 from paceline.train.probe import probe
 from paceline.train.rows import Outcome, Row, Spent
+from tests.pictures import coloured
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device here")
 
 
 @pytest.fixture(scope="module")
 def colours() -> Dataset:
-    draw = torch.Generator().manual_seed(1)
-
-    def split(count: int) -> Split:
-        y = torch.randint(0, 3, (count,), generator=draw)
-        x = torch.randint(0, 120, (count, 3, 16, 16), generator=draw)
-        x[torch.arange(count), y] += 100
-        return Split(x.to(torch.uint8), y)
-
-    return Dataset("colours", split(96), split(24), split(24), 3, "sha256:colours", names=("r", "g", "b"))
+    return coloured(96, 24, 24)
 
 
 def run_of(**said) -> Run:

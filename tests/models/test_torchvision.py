@@ -10,20 +10,20 @@ import torch
 from paceline.spec.parts import TABLE
 
 NAMES = [name for name, entry in TABLE["model"].items() if "stem" in entry.args]
-_library = None
+_operators = None
 
 
 def _torchvision():
     """torchvision's models; where its compiled operators do not load, their schemas are declared in their place."""
-    global _library
+    global _operators
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return importlib.import_module("torchvision.models")
         except RuntimeError:
-            _library = torch.library.Library("torchvision", "DEF")
+            _operators = torch.library.Library("torchvision", "DEF")
             for name in ("nms", "qnms"):
-                _library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+                _operators.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
             for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
                 del sys.modules[name]
             return importlib.import_module("torchvision.models")

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from paceline.data.dataset import Dataset, Split
+from paceline.data.dataset import Dataset
 from paceline.data.locate import Files
 from paceline.errors import StudyError
 from paceline.spec import Run
@@ -20,22 +20,14 @@ from paceline.train.base import head_of
 from paceline.train.features import embedded
 from paceline.train.loop import train
 from paceline.train.rows import Outcome, Pause, Row
+from tests.pictures import coloured
 
 NETWORK = {"name": "mobilenet_v2", "stem": "small"}
 
 
 @pytest.fixture(scope="module")
 def pictures() -> Dataset:
-    """Colours tell the class; bytes, as image sets have them."""
-    draw = torch.Generator().manual_seed(1)
-
-    def split(count: int) -> Split:
-        y = torch.randint(0, 3, (count,), generator=draw)
-        x = torch.randint(0, 120, (count, 3, 16, 16), generator=draw)
-        x[torch.arange(count), y] += 100
-        return Split(x.to(torch.uint8), y)
-
-    return Dataset("pictures", split(32), split(12), split(12), 3, "sha256:pictures", names=("r", "g", "b"))
+    return coloured(32, 12, 12)
 
 
 def run_of(**said) -> Run:

@@ -1,6 +1,5 @@
 """Where the time goes: phases, how often they are marked, what that costs."""
 
-import itertools
 import math
 import time
 
@@ -8,7 +7,7 @@ import pytest
 import torch
 
 from paceline.train import telemetry as module
-from paceline.train.telemetry import COPY, FORWARD, LOADER, MOST_APART, OTHER, PHASES, SHARE, Silent, Telemetry
+from paceline.train.telemetry import COPY, FORWARD, LOADER, MOST_APART, OTHER, PHASES, SHARE, Telemetry
 
 CPU = torch.device("cpu")
 
@@ -80,12 +79,3 @@ def test_its_own_cost_is_measured():
     found = Telemetry(CPU)
     assert 0 < found.cost < time.perf_counter() - begun
     assert sum(found.phases(1.0).values()) == 0.0
-
-
-def test_silence_marks_nothing():
-    found = Silent(CPU)
-    for phase in itertools.chain([0], range(5)):
-        found.step()
-        found.mark(phase)
-    found.settle(6, 6, 1.0)
-    assert set(found.phases(1.0).values()) == {0.0}
