@@ -20,9 +20,9 @@ def lacking(run: Run, cores: int) -> str:
         return str(error)
     cuda = target.type == "cuda"
     if run.loader and run.loader.pin_memory and not cuda:
-        return "loader.pin_memory is for copies to a GPU, and this run is on a CPU, which copies nothing."
+        return "loader.pin_memory is for copies to a GPU, and this run is on a CPU, which copies nothing. Say false."
     if run.threads and run.threads > cores:
-        return f"threads: {run.threads}, but there are {cores} cores for it."
+        return f"threads: {run.threads}, but there are {cores} cores for it. Say at most {cores}."
     if run.compile and not cuda and not _compiler():
         return "compile: true needs a C++ compiler on a CPU, and there is none. Install g++ or clang++."
     if run.compile and cuda and not _triton():
