@@ -207,7 +207,9 @@ def check(run: Run) -> None:
     if run.augment is not None and run.augment == Augment():
         raise ArgumentError("it changes nothing; say flip, shift, crop, rotate, zoom or cutout.", "augment")
     if isinstance(run.batch, int) and run.accumulate > run.batch:
-        raise ArgumentError(f"a batch of {run.batch} has no {run.accumulate} parts; say 1 to {run.batch}.", "accumulate")
+        raise ArgumentError(
+            f"batches of {run.batch} have no {run.accumulate} parts; say at most {run.batch}.", "accumulate"
+        )
     if run.loader is not None and run.freeze == "base" and embeds(run):
         raise ArgumentError("a frozen base sees each image once; what it makes of them is in memory.", "loader")
     sgd = run.optimizer.complete if run.optimizer.name == "sgd" else {}
