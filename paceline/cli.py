@@ -302,6 +302,30 @@ def compare(
 
 
 @app.command()
+def predict(
+    study: StudyArgument,
+    devices: Annotated[str, typer.Option("--devices", metavar="N,N,...", help="Counts, as 16,32,1024.")],
+    form: Annotated[Format, typer.Option("--format", help="How to write the table.")] = Format.text,
+    out: Out = OUT,
+) -> None:
+    """What more devices would do, from the runs recorded: examples a second, with its interval and its own check."""
+    from paceline.api import results
+    from paceline.errors import StudyError
+    from paceline.report.formats import render
+    from paceline.report.names import titled
+    from paceline.report.scaled import predicted
+
+    counts = [part.strip() for part in devices.split(",")]
+    if not all(part.isdigit() and int(part) > 0 for part in counts):
+        raise StudyError(f"'{devices}' are no device counts; say e.g. 16,32.", where="--devices")
+    found = results(study, out=out)
+    table = predicted(found.answer.facts, [int(part) for part in counts])
+    if table.is_empty():
+        raise StudyError("its runs have no two numbers of devices whose speed may be compared.", where=str(study))
+    print(render(table, str(form), titled(found.study) if form == Format.text else ""))
+
+
+@app.command()
 def export(
     study: StudyArgument,
     to: Annotated[Target, typer.Option("--to")],

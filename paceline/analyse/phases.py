@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-MEASURED = ("loader", "copy", "forward", "backward", "optimizer")  # of the training seconds
+MEASURED = ("loader", "copy", "forward", "backward", "exchange", "optimizer")  # of the training seconds
 TRAINING = (*MEASURED, "other")  # other: Python between them
 BESIDE = ("evaluation", "checkpoint")
 PHASES = (*TRAINING, *BESIDE)
@@ -17,6 +17,7 @@ def splits(telemetry: pl.DataFrame) -> pl.DataFrame:
     Where sampled phases add up to more than the clock, they are the training seconds.
     """
     last = telemetry.sort("run", "step").group_by("run", maintain_order=True).last()
+    last = last.with_columns(pl.col("exchange").fill_null(0.0))  # a run of one device has none
     measured = pl.sum_horizontal(MEASURED)
     table = last.with_columns(pl.max_horizontal("seconds", measured).alias("seconds"))
     table = table.with_columns((pl.col("seconds") - measured).clip(lower_bound=0.0).alias("other"))

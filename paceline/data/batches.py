@@ -22,18 +22,27 @@ from paceline.spec.window import steps_in_epoch, stride
 
 @dataclass(frozen=True)
 class Batch:
-    """The batch of update `step` (from 0): indices into the training set."""
+    """The batch of update `step` (from 0): indices into the training set.
+
+    Of several devices each has its share: `places` says which of the `count` examples of the whole batch are its own.
+    A device without any is given one that does not count.
+    """
 
     step: int
     epoch: int
     indices: Tensor
     ends_epoch: bool
+    count: int
+    places: Tensor | None = None
+    counts: bool = True
 
 
 @dataclass(frozen=True)
 class Composition:
     run: Run
     examples: int  # in the training set
+    rank: int = 0  # of the devices that share every batch
+    size: int = 1
 
     def __post_init__(self) -> None:
         if self.run.subset and self.run.subset.size > self.examples:
@@ -48,7 +57,7 @@ class Composition:
 
     def width(self, epoch: int) -> int:
         try:
-            return min(batch_size(self.run.batch, epoch), self.pool)
+            return min(batch_size(self.run.global_batch, epoch), self.pool)
         except ValueError as error:
             raise StudyError(f"{error}.", key="batch") from None
 
@@ -65,7 +74,7 @@ class Composition:
         if self.run.steps is not None:
             return self.run.steps
         epochs = self.run.epochs or 0
-        fixed = isinstance(self.run.batch, int)
+        fixed = isinstance(self.run.global_batch, int)
         whole = int(epochs) * self.steps_in(0) if fixed else sum(self.steps_in(epoch) for epoch in range(int(epochs)))
         rest = epochs - int(epochs)
         return max(1, whole + (math.ceil(rest * self.steps_in(int(epochs)) - 1e-9) if rest else 0))
@@ -88,12 +97,21 @@ class Composition:
         draw = generator(self.run.seed, "subset", epoch if subset.redraw == "epoch" else 0)
         return np.sort(draw.permutation(self.examples)[: subset.size])
 
+    def _share(self, step: int, epoch: int, indices: Tensor, ends_epoch: bool) -> Batch:
+        count = len(indices)
+        if self.size == 1:
+            return Batch(step, epoch, indices, ends_epoch, count)
+        places = torch.arange(self.rank, count, self.size)
+        counts = len(places) > 0
+        places = places if counts else torch.zeros(1, dtype=torch.int64)
+        return Batch(step, epoch, indices[places], ends_epoch, count, places, counts)
+
     @property
     def _unchanging(self) -> bool:
         """Whether every epoch has the batches of the first."""
         run = self.run
         fixed = run.subset is None or run.subset.redraw == "never"
-        return run.order == "file" and isinstance(run.batch, int) and fixed
+        return run.order == "file" and isinstance(run.global_batch, int) and fixed
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """All batches from update `start` on, without end."""
@@ -109,6 +127,6 @@ class Composition:
                 known = torch.from_numpy(self.order(epoch))
             order = known
             for i in range(max(0, start - step), count):
-                yield Batch(step + i, epoch, order[i * move : i * move + width], i == count - 1)
+                yield self._share(step + i, epoch, order[i * move : i * move + width], i == count - 1)
             step += count
             epoch += 1

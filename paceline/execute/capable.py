@@ -6,7 +6,7 @@ from paceline.plan.expand import Trial
 from paceline.record.machine import usable_cores
 from paceline.spec import Run
 
-_ASKING = ("device", "precision", "loader", "threads", "compile", "fused")
+_ASKING = ("device", "precision", "loader", "threads", "compile", "fused", "devices")
 _USUAL = [(name, Run.model_fields[name].default) for name in _ASKING]  # what any machine can do
 
 

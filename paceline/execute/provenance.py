@@ -69,6 +69,8 @@ def _speed(speed: Any) -> dict[str, Any]:
         "compile_seconds": speed.compile_seconds,
         "telemetry_share": speed.telemetry_share,
     }
+    if speed.sent_bytes:
+        found |= {"sent_bytes": speed.sent_bytes, "imbalance": speed.imbalance}
     if speed.work:
         found["work"] = asdict(speed.work)
     if speed.probes:

@@ -55,6 +55,11 @@ class Session:
         return choose(self.groups, self.jobs_said, self.speeds, stack=self.stack)
 
     @property
+    def devices(self) -> int:
+        """The most that a run of the study has: on a CPU every device has the same share of the cores."""
+        return max((trial.run.devices for trial in self.trials), default=1)
+
+    @property
     def jobs(self) -> int:
         return self.choice.jobs
 
@@ -90,7 +95,7 @@ class Session:
         """Packs for what no pack holds yet."""
         held = {state.run for known in self.packs for state in known.runs}
         fresh = [trial for trial in self.trials if trial.id in missing and trial.id not in held]
-        alone = self.study.measure == "time"
+        alone = self.study.measure == "time" or self.devices > 1
         return pack(fresh, self.costs, jobs=self.jobs, alone=alone, stacks=self.choice.stacks)
 
     def kept_packs(self, missing: set[str]) -> list[str]:
@@ -112,7 +117,11 @@ def open_session(study: Study, out: Path, *, jobs: int | None = None, stack: boo
     ids = {trial.id for trial in trials}
     runs = {run: state for run, state in states(packs).items() if run in ids}
     timed = study.measure == "time"
-    jobs_said = (jobs,) if jobs else (1,) if timed or _accelerated(study) else tuple(sorted({1, usable_cores()}))
+    spread = max((trial.run.devices for trial in trials), default=1) > 1
+    alone = timed or spread or _accelerated(study)
+    if spread and jobs and jobs > 1:
+        raise StudyError("a study on several devices runs one run at a time; leave --jobs out.", key="devices")
+    jobs_said = (jobs,) if jobs else (1,) if alone else tuple(sorted({1, usable_cores()}))
     stale = stale_runs(study, trials, runs)
     return Session(study, folder, trials, packs, runs, stale, jobs_said, False if timed else stack, kept_speeds.load())
 
@@ -171,7 +180,7 @@ def execute(session: Session, *, data: Path | None = None, retry_failed: bool = 
         study=session.folder.path.absolute(),
         folder=session.study.folder,
         data=data.absolute() if data else None,
-        threads=max(1, usable_cores() // session.jobs),
+        threads=max(1, usable_cores() // (session.jobs * session.devices)),
         timing="exclusive" if session.jobs == 1 else "shared",
         wanted=frozenset(missing),
         timed=session.study.measure == "time",

@@ -17,11 +17,13 @@ from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.execute.provenance import missing
 from paceline.execute.single import Stop, train_one
+from paceline.execute.spread import train_spread
 from paceline.execute.stacked import train_stacked
 from paceline.record import machine
 from paceline.record.claim import Claim
 from paceline.record.layout import PackFolder, StudyFolder, read_json
 from paceline.record.writer import PackWriter
+from paceline.spec import Run
 
 
 def work(pack: str, job: Job, stop: Stop) -> Iterator[Event]:
@@ -33,13 +35,26 @@ def work(pack: str, job: Job, stop: Stop) -> Iterator[Event]:
             return
         folder.drop_leftovers()
         stop = _while_held(claim, folder, stop)
-        with neighbours.present(), PackWriter(folder) as writer:
-            if read_json(folder.pack).get("stacked"):
-                yield from train_stacked(folder, writer, job, stop)
-            for run_name, run in missing(folder, job):
-                if stop():
-                    return
-                yield from train_one(run_name, run, folder, writer, job, stop)
+        with neighbours.present():
+            yield from _spread(folder, job, stop)
+            with PackWriter(folder) as writer:
+                if read_json(folder.pack).get("stacked"):
+                    yield from train_stacked(folder, writer, job, stop)
+                for run_name, run in _alone(folder, job):
+                    if stop():
+                        return
+                    yield from train_one(run_name, run, folder, writer, job, stop)
+
+
+def _spread(folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
+    """The runs on several devices: their own processes write the pack, so this one does not have it open."""
+    for name, run in missing(folder, job):
+        if run.devices > 1 and not stop():
+            yield from train_spread(name, run.devices, folder, job, stop)
+
+
+def _alone(folder: PackFolder, job: Job) -> list[tuple[str, Run]]:
+    return [(name, run) for name, run in missing(folder, job) if run.devices == 1]
 
 
 def _while_held(claim: Claim, folder: PackFolder, stop: Stop) -> Stop:

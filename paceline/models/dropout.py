@@ -13,6 +13,7 @@ class Dropout(nn.Module):
         self._key: int | None = None
         self._places: Tensor | None = None
         self._count = 0
+        self.columns: tuple[int, int] | None = None  # (k, n): sees the k-th of n equal parts of the features
         self._generators: dict[torch.device, torch.Generator] = {}
 
     def reseed(self, key: int, places: Tensor | None = None, count: int = 0) -> None:
@@ -30,12 +31,16 @@ class Dropout(nn.Module):
         generator = self._generators.setdefault(x.device, torch.Generator(x.device))
         generator.manual_seed(self._key)
         mask = self._blank(x).bernoulli_(1 - self.rate, generator=generator)
+        if self.columns is not None:
+            mask = mask.chunk(self.columns[1], -1)[self.columns[0]]
         if self._places is not None:
             mask = mask[self._places.to(x.device)]
         return x * mask.div_(1 - self.rate)
 
     def _blank(self, x: Tensor) -> Tensor:
         """Of the whole batch, laid out as x is: draws follow the order in memory."""
+        if self.columns is not None:
+            return x.new_empty((*x.shape[:-1], x.shape[-1] * self.columns[1]))
         if self._places is None:
             return torch.empty_like(x)
         last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)

@@ -75,7 +75,7 @@ def check_size(run: Run) -> None:
     if pool > facts.train:
         raise ArgumentError(f"a subset of {pool:,} from a training set of {facts.train:,}.", "subset")
     try:
-        _walk(run.batch, run.steps, run.epochs, pool, run.overlap)
+        _walk(run.global_batch, run.steps, run.epochs, pool, run.overlap)
     except ValueError as error:
         raise ArgumentError(f"{error}.", "batch") from None
 
@@ -112,7 +112,7 @@ class _Sizes(NamedTuple):
 
     data: Part
     model: Part
-    batch: int | str
+    global_batch: int | str
     subset: Subset | None
     steps: int | None
     epochs: float | None
@@ -139,7 +139,7 @@ def _cost(run: _Sizes) -> Cost | None:
         once = 2.0 * shape.multiply_adds * (facts.train + facts.held_out) / (EVALUATION_FLOPS * run.cores)
         shape = _dense(run.model.entry.features, facts.outputs)
     pool = min(facts.train, run.subset.size) if run.subset else facts.train
-    steps, examples, widest = _walk(run.batch, run.steps, run.epochs, pool, run.overlap)
+    steps, examples, widest = _walk(run.global_batch, run.steps, run.epochs, pool, run.overlap)
     rows = 1 + _evaluations(run, steps, pool)
     width = 8 if run.precision == "fp64" else 4
     arithmetic = 6.0 * shape.multiply_adds * examples / (CORE_FLOPS * run.cores) * width / 4
@@ -214,7 +214,7 @@ def _walk(batch: int | str, steps: int | None, epochs: float | None, pool: int, 
 
 def _evaluations(run: _Sizes, steps: int, pool: int) -> int:
     if run.evaluate_every == "epoch" or (run.evaluate_every is None and run.epochs is not None):
-        width = min(batch_size(run.batch, 0), pool)
+        width = min(batch_size(run.global_batch, 0), pool)
         return max(1, round(run.epochs or steps * width / pool))
     return math.ceil(steps / (int(run.evaluate_every or 0) or max(1, steps // 20)))
 

@@ -21,11 +21,13 @@ def alike(run: Run) -> Hashable:
     and what the table says of a part."""
     parts = (run.data, _shape(run.model), _shape(run.loss))
     start = (run.weights, run.freeze, run.finetune_after, run.base_lr, run.image_size, run.normalize, run.augment)
-    return *parts, run.batch, run.order, run.subset, run.overlap, run.precision, run.device, start
+    return *parts, run.global_batch, run.order, run.subset, run.overlap, run.precision, run.device, start
 
 
 def apart(run: Run) -> str | None:
     """Why such a run never trains in a stack; None if it may."""
+    if run.devices > 1:
+        return "several devices train it"
     if run.loader is not None:
         return "a loader with workers feeds one run"
     if run.accumulate > 1 or run.compile or run.threads or run.fused is not None or run.channels_last is not None:

@@ -11,7 +11,7 @@ from paceline.errors import RecordError
 from paceline.record.layout import PackFolder, StudyFolder
 from paceline.record.writer import is_telemetry
 
-_SECONDS = ("seconds", "loader", "copy", "forward", "backward", "optimizer", "evaluation", "checkpoint")
+_SECONDS = ("seconds", "loader", "copy", "forward", "backward", "exchange", "optimizer", "evaluation", "checkpoint")
 _BYTES = ("resident_bytes", "allocated_bytes", "reserved_bytes", "device_used_bytes", "device_bytes")
 _POWER = ("utilisation", "power_watts", "energy_joules")
 TELEMETRY: dict[str, Any] = {
@@ -67,7 +67,7 @@ def _whole(line: dict[str, Any]) -> bool:
     sizes = [value for name in _BYTES if (value := line.get(name)) is not None]
     power = [value for name in _POWER if (value := line.get(name)) is not None]
     counts = [line["step"], line.get("examples"), *sizes]
-    seconds = [line.get(name) for name in _SECONDS]
+    seconds = [line.get(name, 0.0 if name == "exchange" else None) for name in _SECONDS]
     return all(isinstance(n, int) for n in counts) and all(map(_is_amount, [*counts, *seconds, *power]))
 
 

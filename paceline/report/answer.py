@@ -12,6 +12,7 @@ from paceline.report.fit import over_fitted
 from paceline.report.methods import methods
 from paceline.report.names import counted, listed, size
 from paceline.report.published import Published, published
+from paceline.report.scaled import statements as scaling_statements
 from paceline.report.sentences import sentences
 from paceline.report.sheets import Sheet, sheets
 from paceline.report.timed import notes as timed_notes
@@ -79,15 +80,16 @@ def answer(results: Recorded, folder: Path | None = None, *, target: float | Non
     metric to time, unless the study's early stop names one: see facts._target."""
     facts = gather(results, target, folder)
     timed = facts.study.measure == "time"
+    of_time = (*scaling_statements(facts), *timed_notes(facts))
     return Answer(
         question=facts.study.question,
         sentences=sentences(facts),
         sheets=sheets(facts),
-        notes=(*_notes(facts), *(() if timed else timed_notes(facts))),
+        notes=(*_notes(facts), *(() if timed else of_time)),
         methods=methods(facts.study, facts.runs, folder),
         published=published(facts),
         facts=facts,
-        timing=tuple(timed_notes(facts)) if timed else (),
+        timing=of_time if timed else (),
     )
 
 

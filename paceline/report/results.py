@@ -18,6 +18,9 @@ _NOTED: dict[str, Any] = {  # of status.json, where the run was measured
     "samples_per_second": pl.Float64,
     "compile_seconds": pl.Float64,
     "telemetry_share": pl.Float64,
+    "turnaround_seconds": pl.Float64,
+    "sent_bytes": pl.Int64,
+    "imbalance": pl.Float64,
 }
 _NESTED = {  # the same, of its groups: a column each, GROUP_NAME
     "work": ("flops", "bytes", "calls"),

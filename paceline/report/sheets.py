@@ -13,6 +13,7 @@ from paceline.report.names import ALONE, listed, plain, size
 from paceline.report.profiles import profile
 from paceline.report.published import published
 from paceline.report.results import shown
+from paceline.report.scaled import tables as scaling_tables
 from paceline.report.timed import tables
 from paceline.report.wrong import mistakes_table, pairs_table
 
@@ -36,7 +37,7 @@ class Sheet(NamedTuple):
 
 
 def sheets(facts: Facts) -> tuple[Sheet, ...]:
-    answered = (_best, _timed, _models, _fit, _published, _confused, _mistakes)
+    answered = (_best, _scaled, _timed, _models, _fit, _published, _confused, _mistakes)
     behind = (_pairs, _reached, _profile, _verdicts, _stable, _settings, _runs)
     return tuple(sheet for make in (*answered, *behind) for sheet in make(facts) if sheet.table.height)
 
@@ -121,6 +122,11 @@ def _published(facts: Facts) -> Iterator[Sheet]:
 def _timed(facts: Facts) -> Iterator[Sheet]:
     for key, title, note, table in tables(facts):
         yield Sheet(key, _sized(facts, title), note, table)
+
+
+def _scaled(facts: Facts) -> Iterator[Sheet]:
+    for key, title, note, table in scaling_tables(facts):
+        yield Sheet(key, _sized(facts, title), note, _without_empty(table.drop(ALONE, strict=False)))
 
 
 def _models(facts: Facts) -> Iterator[Sheet]:

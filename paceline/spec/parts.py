@@ -277,6 +277,34 @@ TABLE: dict[str, dict[str, Entry]] = {
             {**_beta, "beta1": share(0.9, above=True), "weight_decay": _penalty},
         ),
     },
+    "strategy": {
+        "ddp": Entry(
+            "paceline.train.parallel.ddp:DDP",
+            {
+                "bucket_mb": number(25.0, low=0, above=True),
+                "compress": word("none", "fp16", "bf16", "powersgd"),
+                "rank": integer(2, low=1),
+            },
+            about="the whole model on every device, gradients averaged as they arise",
+        ),
+        "zero": Entry(
+            "paceline.train.parallel.zero:Zero",
+            {"bucket_mb": number(25.0, low=0, above=True)},
+            about="as ddp, the optimizer's state divided",
+        ),
+        "fsdp": Entry("paceline.train.parallel.fsdp:FSDP", about="parameters, gradients and state divided"),
+        "local_sgd": Entry(
+            "paceline.train.parallel.local_sgd:LocalSGD",
+            {"every": integer(8, low=1)},
+            about="each by itself, parameters averaged every so many updates",
+        ),
+        "pipeline": Entry(
+            "paceline.train.parallel.pipeline:Pipeline",
+            {"micro_batches": integer(4, low=1)},
+            about="each has some of the layers",
+        ),
+        "tensor": Entry("paceline.train.parallel.tensor:TensorParallel", about="each has a part of the dense layers"),
+    },
     "schedule": {
         "constant": Entry("paceline.optim.schedules:constant"),
         "exponential": Entry(

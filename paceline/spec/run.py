@@ -152,8 +152,26 @@ class Run(Frozen):
     fused: bool | None = None  # updates by torch's fused kernels; unsaid: where they follow the same rule
     threads: Whole | None = Field(None, ge=1)  # of the CPU; unsaid: as many as a step has work for
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    devices: Whole = Field(1, ge=1, le=100_000)  # that train the run together
+    strategy: _part("strategy") = Part("strategy", "ddp")  # type: ignore[valid-type]
+    batch_mode: Literal["global", "per_device"] = "global"  # whose size `batch` is
+    lr_scale: Literal["none", "linear", "sqrt"] = "none"  # how lr grows with devices
+    sync_batch_norm: bool = False  # batch norm over the batch of all devices
     seed: Whole = Field(0, ge=0)
     trial: Whole = Field(0, ge=0)  # repetition of a timing with the same seed
+
+    @property
+    def global_batch(self) -> int | str:
+        """Of all devices together: a number, or an expression of the epoch."""
+        if self.batch_mode == "global" or self.devices == 1:
+            return self.batch
+        return self.batch * self.devices if isinstance(self.batch, int) else f"({self.batch}) * {self.devices}"
+
+    @property
+    def peak_lr(self) -> float:
+        """What the schedule is a factor of."""
+        factors = {"none": 1.0, "linear": float(self.devices), "sqrt": self.devices**0.5}
+        return self.lr * factors[self.lr_scale]
 
 
 def embeds(run: Run) -> bool:
@@ -206,6 +224,9 @@ def check(run: Run) -> None:
         raise ArgumentError("nothing is frozen that could train later; say freeze: base too.", "finetune_after")
     if run.augment is not None and run.augment == Augment():
         raise ArgumentError("it changes nothing; say flip, shift, crop, rotate, zoom or cutout.", "augment")
+    whole = run.global_batch
+    if isinstance(whole, int) and whole < run.devices:
+        raise ArgumentError(f"a batch of {whole} leaves some of {run.devices} devices without an example.", "batch")
     if isinstance(run.batch, int) and run.accumulate > run.batch:
         raise ArgumentError(
             f"batches of {run.batch} have no {run.accumulate} parts; say at most {run.batch}.", "accumulate"

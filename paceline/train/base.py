@@ -94,6 +94,9 @@ class Trained:
 
     def unscale(self) -> None:
         """The gradients at their true scale, once all of a batch are there."""
+        for optimizer in self._active():
+            if hasattr(optimizer, "take_gradients"):
+                optimizer.take_gradients()
         if self._scaler.is_enabled():
             for optimizer in self._active():
                 self._scaler.unscale_(optimizer)

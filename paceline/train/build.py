@@ -26,6 +26,8 @@ from paceline.train import device, precision
 from paceline.train import weights as weight_files
 from paceline.train.base import Trained, head_of
 from paceline.train.losses import Loss
+from paceline.train.parallel.strategy import Make, Strategy
+from paceline.train.parallel.team import Team
 
 Criterion = Callable[[Tensor, Tensor], Tensor]
 Schedule = Callable[[int, int], float]
@@ -167,11 +169,29 @@ def _drawn(run: Run, dataset: Dataset, folder: Path) -> nn.Module:
     return built
 
 
-def trained(run: Run, model: nn.Module, dataset: Dataset, folder: Path) -> Trained:
+def strategy(run: Run, team: Team, folder: Path) -> Strategy:
+    """How the devices of a team train the run; of one, nothing of it."""
+    if team.size == 1:
+        return Strategy(team)
+    made = _maker(run.strategy, folder)(team, **run.strategy.complete)
+    if not isinstance(made, Strategy):
+        raise StudyError(f"'{run.strategy.name}' made a {type(made).__name__}, not a Strategy.", key="strategy")
+    rule = resolve(run.optimizer, folder)
+    if made.elementwise and not (isinstance(rule, Rule) and rule.elementwise):
+        raise StudyError(
+            f"{run.strategy.name} divides parameters, and {run.optimizer.name} has to see them whole.", key="optimizer"
+        )
+    return made
+
+
+def trained(
+    run: Run, model: nn.Module, dataset: Dataset, folder: Path, make: Callable[[Make], Make] = lambda make: make
+) -> Trained:
     """The optimizer of the model, or those of its head and of its base."""
     whole = dataset.base_shape is not None or (run.freeze == "none" and run.base_lr == 1.0)
     scaler = precision.scaler(run.precision, device.resolve(run.device))
-    return Trained(model, run, dataset.outputs, lambda parameters: optimizer(run, parameters, folder), whole, scaler)
+    made = make(lambda parameters: optimizer(run, parameters, folder))
+    return Trained(model, run, dataset.outputs, made, whole, scaler)
 
 
 def loss(run: Run, folder: Path) -> Criterion:

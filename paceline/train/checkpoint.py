@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from paceline.errors import RecordError
 
@@ -40,11 +40,11 @@ def load(path: Path) -> dict[str, Any]:
     return state
 
 
-def restore(model: nn.Module, optimizers: dict[str, torch.optim.Optimizer], state: dict[str, Any]) -> None:
+def restore(optimizers: dict[str, torch.optim.Optimizer], state: dict[str, Any]) -> None:
     """Into the tensors that are there already, so that their layout in memory stays what it was."""
-    model.load_state_dict(state["model"])
     for name, optimizer in optimizers.items():
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        inner = getattr(optimizer, "optim", optimizer)  # of one that is divided, the part of this device
+        parameters = [p for group in inner.param_groups for p in group["params"]]
         for index, values in state[name]["state"].items():
             for key, value in values.items():
                 if isinstance(value, Tensor) and value.shape == parameters[index].shape and value.dim():

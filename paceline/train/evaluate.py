@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from paceline.data.memory import Memory
 from paceline.train.base import Trained
 from paceline.train.build import Criterion
+from paceline.train.parallel.strategy import Forward
+from paceline.train.parallel.team import ALONE, Team
 
 CHUNK_VALUES = 2_000_000  # input values a chunk
 
@@ -21,14 +23,21 @@ class Score:
 
 
 def evaluate(
-    model: nn.Module, trained: Trained, loss: Criterion, split: Memory, cast: AbstractContextManager[Any]
+    forward: Forward,
+    trained: Trained,
+    loss: Criterion,
+    split: Memory,
+    cast: AbstractContextManager[Any],
+    judges: Team = ALONE,
 ) -> tuple[Score, Tensor]:
-    """The score and the outputs, which are collected first: a loss such as weighted_kappa is no mean over examples."""
+    """The score and the outputs, which are collected first: a loss such as weighted_kappa is no mean over examples.
+    `judges`: the processes among which the examples are divided; each gets the answers of all."""
     with torch.no_grad(), trained.at_evaluation():
         width = max(1, CHUNK_VALUES // max(1, split.chunk(0, 1).numel()))
+        first, end = judges.stretch(len(split))
         with cast:
-            chunks = [model(split.chunk(at, at + width)) for at in range(0, len(split), width)]
-        outputs = torch.cat(chunks).to(split.dtype)
+            chunks = [forward(split.chunk(at, min(at + width, end))) for at in range(first, end, width)]
+        outputs = judges.joined(torch.cat(chunks).to(split.dtype), len(split))
         value = loss(outputs, split.targets)
         countable = not split.targets.is_floating_point() and bool(torch.isfinite(outputs).all())
         accuracy = (outputs.argmax(-1) == split.targets).sum().item() / len(split) if countable else None

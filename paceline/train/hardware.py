@@ -3,6 +3,8 @@
 import os
 import shutil
 
+import torch
+
 from paceline.errors import DeviceError
 from paceline.spec import Run
 from paceline.train import device, precision
@@ -19,6 +21,10 @@ def lacking(run: Run, cores: int) -> str:
     except DeviceError as error:
         return str(error)
     cuda = target.type == "cuda"
+    if run.devices > 1 and cuda and run.devices > (count := torch.cuda.device_count()):
+        return f"devices: {run.devices}, but there are {count} GPUs here. torchrun on several hosts has more."
+    if run.devices > 1 and target.type == "mps":
+        return "devices: more than 1 is for CUDA and CPU alone."
     if run.loader and run.loader.pin_memory and not cuda:
         return "loader.pin_memory is for copies to a GPU, and this run is on a CPU, which copies nothing. Say false."
     if run.threads and run.threads > cores:

@@ -9,7 +9,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,16 @@ from paceline.train.evaluate import Score, evaluate
 from paceline.train.examine import examinable, examine
 from paceline.train.gauge import Gauge
 from paceline.train.look import look
+from paceline.train.parallel.beat import Beat
+from paceline.train.parallel.norm import synced, uncounted
+from paceline.train.parallel.strategy import Strategy
+from paceline.train.parallel.team import ALONE, Team
 from paceline.train.probe import probe
 from paceline.train.rows import Mark, Outcome, Pause, Row, Speed, Spent, due, ending, row
-from paceline.train.telemetry import BACKWARD, COPY, FORWARD, LOADER, OPTIMIZER, OTHER, Telemetry
+from paceline.train.telemetry import BACKWARD, COPY, EXCHANGE, FORWARD, LOADER, OPTIMIZER, OTHER, Telemetry
 from paceline.train.threads import suited_threads
 from paceline.train.work import work
 
-PAUSE_SECONDS = 0.25
 TOLD_SECONDS = 0.25  # at least, between two words on where the time goes
 
 
@@ -52,19 +55,22 @@ def train(
     cores: int | None = None,
     files: Files | None = None,
     timed: bool = False,
+    team: Team = ALONE,
 ) -> Iterator[Row | Spent | Pause | Outcome]:
     """Trains the run; rows at step 0, at every evaluation and at the end, then the outcome.
 
     `cores`: CPU threads it may use; it takes as many as its steps have work for. Unsaid, torch's setting stays.
     `files`: where weights are looked for. `timed`: the run is there to be timed, so the device is probed before and
-    after, and the work of a step counted.
+    after, and the work of a step counted. `team`: the processes that train it together, each of which calls this; all
+    of them give the same rows and pause at the same steps.
     """
-    made = _set_up(run, dataset, folder, cores, files)
+    made = _set_up(run, dataset, folder, cores, files, team)
     model, trained, total = made.model, made.trained, made.total
     classes = dataset.classes is not None
     position, stopper = _Position.start(made.device), Stopper(run.early_stop)
     if resume is not None:
-        checkpoint.restore(model, trained.optimizers, resume)
+        made.strategy.load(model, resume["model"])
+        checkpoint.restore(trained.optimizers, resume)
         trained.load_scale(resume)
         torch.set_num_threads(resume["threads"])
         position.load(resume["position"])
@@ -74,13 +80,15 @@ def train(
     clock = Clock(made.device, **(resume["clock"] if resume else {}))
     telemetry = Telemetry(made.device, run.accumulate, resume.get("telemetry") if resume else None)
     workers = run.loader is not None and run.loader.workers > 0
+    if made.sharers.size > 1:
+        _mark_last_gradients(model, lambda: telemetry.mark(BACKWARD))
     gauge = Gauge(made.device, cores or torch.get_num_threads(), workers, resume.get("energy", 0.0) if resume else 0.0)
     before = probe(run.precision, made.device) if timed else None
     peak.reset(made.device)
 
     def snapshot() -> dict[str, Any]:
         return {
-            "model": model.state_dict(),
+            "model": made.strategy.state(model),
             **trained.state(),
             "position": position.__dict__,
             "clock": clock.state(),
@@ -91,13 +99,13 @@ def train(
         }
 
     def measure(lr: float) -> tuple[Row, dict[str, Score], Tensor]:
-        with clock.evaluating():
+        with clock.evaluating(), made.strategy.evaluating(model) as forward:
             found = {
-                name: evaluate(made.model, trained, made.loss, split, made.cast)
+                name: evaluate(forward, trained, made.loss, split, made.cast, made.judges)
                 for name, split in made.held_out.items()
             }
         scores = {name: score for name, (score, _) in found.items()}
-        return row(position.mark(classes), clock, scores, lr, _extras(model)), scores, found["test"][1]
+        return row(position.mark(classes, made.sharers), clock, scores, lr, _extras(model)), scores, found["test"][1]
 
     def spent() -> Spent:
         phases = telemetry.phases(clock.seconds)
@@ -111,12 +119,14 @@ def train(
             telemetry.share(position.step, clock.seconds),
             work(model, made.example, made.composition.width(0)) if timed else None,
             (before, probe(run.precision, made.device)) if before else None,
+            made.strategy.sent(model) if team.size > 1 else 0,
+            _imbalance(team, telemetry.phases(clock.seconds), made.device),
         )
 
     if position.step == 0:
-        yield measure(run.lr * made.factor(0, total))[0]
+        yield measure(run.peak_lr * made.factor(0, total))[0]
     trained.mode()
-    paused = told = time.perf_counter()
+    told, beat = time.perf_counter(), Beat(team, made.device)
     with contextlib.closing(made.feed.batches(made.composition, position.step)) as batches:
         clock.start()
         while True:
@@ -126,25 +136,29 @@ def train(
             if made.copies:
                 x, y = device.put(x, made.device, made.channels_last), device.put(y, made.device, False)
                 telemetry.mark(COPY)
-            lr = run.lr * made.factor(batch.step, total)
+            lr = run.peak_lr * made.factor(batch.step, total)
             if not 0 <= lr < math.inf:
                 raise StudyError(f"the schedule makes lr {lr} at step {batch.step}.", key="schedule")
             trained.at(batch.epoch, lr)
-            device.seed(made.device, key(run.seed, "layers", batch.step))
+            device.seed(made.device, key(run.seed, "layers", batch.step, *made.own_draws))
             telemetry.mark(OTHER)
             loss, outputs = _learn(run, made, forward, telemetry, batch, x, y)
-            _clip(run, trained)
+            _clip(run, made)
             trained.step()
             telemetry.mark(OPTIMIZER)
-            position.advance(batch.epoch, len(y), loss, outputs, y if classes else None)
+            if team.size > 1:
+                made.strategy.updated(model, batch.step + 1)
+                telemetry.mark(EXCHANGE)
+            position.advance(batch, loss, outputs, y if classes else None)
 
             last = position.step == total
             wanted = last or due(run, position.step, total, batch.ends_epoch)
             finite = position.step % made.look_every != 0 or math.isfinite(loss.item())
             telemetry.mark(OTHER)
-            if finite and not wanted and time.perf_counter() - paused < PAUSE_SECONDS:
+            if beat.goes_on(position.step, wanted, finite):
                 continue
             clock.stop()
+            finite = finite and not beat.broken
             telemetry.settle(position.step, position.examples, clock.seconds)
             if wanted or not finite:
                 now, scores, answers = measure(lr)
@@ -161,38 +175,60 @@ def train(
                     yield replace(over, examined=examined, peak=held, speed=speed())
                     return
             yield Pause(position.step, total, snapshot)
-            paused = time.perf_counter()
+            beat.begin(position.step)
             clock.start()
+
+
+def _imbalance(team: Team, phases: dict[str, float], target: torch.device) -> float:
+    """By how much the busiest process exceeds the mean; waiting for the others is not being busy."""
+    each = [busy for (busy,) in team.spread([sum(phases.values()) - phases["exchange"]], target)]
+    return max(each) * len(each) / sum(each) - 1 if sum(each) else 0.0
 
 
 def _forward(run: Run, made: "_SetUp") -> tuple[Forward, float]:
     """The model's forward pass in training, and the seconds it took to compile."""
     if not run.compile:
-        return made.model, 0.0
+        return made.strategy.forward(made.model), 0.0
     first = itertools.islice(made.composition.batches(), made.composition.steps_in(0))
     widths = {len(part) for batch in first for part in batch.indices.chunk(run.accumulate)}
     return compiled(made.model, made.example, sorted(widths), made.cast)
 
 
+def _mark_last_gradients(model: nn.Module, mark: Callable[[], None]) -> None:
+    """Called when the first layer, which is the last to have its gradients, has them: what is left of the backward pass
+    is waiting for other devices."""
+    first = next(layer for layer in model.modules() if any(True for _ in layer.parameters(recurse=False)))
+    for parameter in first.parameters(recurse=False):
+        if parameter.requires_grad:
+            parameter.register_post_accumulate_grad_hook(lambda _: mark())
+
+
 def _learn(
     run: Run, made: "_SetUp", forward: Forward, telemetry: Telemetry, batch: Batch, x: Tensor, y: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of a batch, by way of its parts: its loss and the model's outputs."""
+    """Gradients of a batch, by way of its parts: its loss and the model's outputs. Of a batch that devices share, the
+    loss of the own examples, as a part of that of the whole."""
     made.trained.zero_grad()
+    whole = made.strategy.learn(x, y, made.loss)
+    if whole is not None:
+        telemetry.mark(BACKWARD)
+        return whole
     keys = [key(run.seed, "dropout", batch.step, index) for index in range(len(made.random_layers))]
     losses, answers = [], []
-    for inputs, targets, places in _parts(x, y, run.accumulate):
+    parts = list(_parts(batch, x, y, run.accumulate))
+    for number, (inputs, targets, places) in enumerate(parts, 1):
         for layer, drawn in zip(made.random_layers, keys, strict=True):
-            layer.reseed(drawn, places, len(y))
-        with made.cast:
-            outputs = forward(inputs)
-        outputs = outputs.to(made.dtype)
-        loss = made.loss(outputs, targets)
-        if made.share_of is not None:
-            loss = loss * made.share_of(len(targets) / len(y))
-        telemetry.mark(FORWARD)
-        made.trained.backward(loss)
-        telemetry.mark(BACKWARD)
+            layer.reseed(drawn, places, batch.count)
+        with made.strategy.part(number == len(parts)), nullcontext() if batch.counts else uncounted(made.model):
+            with made.cast:
+                outputs = forward(inputs)
+            outputs = outputs.to(made.dtype)
+            loss = made.loss(outputs, targets)
+            if made.share_of is not None:
+                loss = loss * (made.share_of(len(targets) / batch.count) if batch.counts else 0.0)
+            telemetry.mark(FORWARD)
+            made.trained.backward(loss * made.strategy.factor if made.strategy.factor != 1 else loss)
+        telemetry.mark(EXCHANGE if made.sharers.size > 1 else BACKWARD)
         losses.append(loss.detach())
         answers.append(outputs.detach())
     made.trained.unscale()
@@ -201,13 +237,13 @@ def _learn(
     return torch.stack(losses).sum(), torch.cat(answers)
 
 
-def _parts(x: Tensor, y: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+def _parts(batch: Batch, x: Tensor, y: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
     """A batch in so many parts, each with its places in the whole; the whole itself has none."""
     if count == 1:
-        yield x, y, None
+        yield x, y, batch.places
         return
-    places = torch.arange(len(y), device=y.device).chunk(count)
-    yield from zip(x.chunk(count), y.chunk(count), places, strict=True)
+    places = torch.arange(len(y), device=y.device) if batch.places is None else batch.places
+    yield from zip(x.chunk(count), y.chunk(count), places.chunk(count), strict=True)
 
 
 @dataclass(frozen=True)
@@ -219,6 +255,9 @@ class _SetUp:
     cast: AbstractContextManager[Any]  # of forward passes
     model: nn.Module
     trained: Trained
+    strategy: Strategy
+    sharers: Team  # the processes that have other examples of the batch
+    judges: Team  # those that evaluate other examples
     loss: build.Criterion
     share_of: Callable[[float], float] | None  # what the loss of a part of a batch counts for; None: batches are whole
     factor: build.Schedule  # on lr, by step
@@ -231,10 +270,11 @@ class _SetUp:
     total: int  # steps
     random_layers: list[Any]  # whose draws follow the step
     peaks: bool  # whether its memory can be told from that of earlier runs
+    own_draws: tuple[int, ...]  # what sets the draws of torch's own random layers apart from those of other devices
     look_every: int  # steps after which the loss is looked at: on a GPU a look makes it wait
 
 
-def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: Files | None) -> _SetUp:
+def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: Files | None, team: Team) -> _SetUp:
     target, dtype = device.resolve(run.device), precision.dtype(run.precision)
     precision.check(run.precision, target)
     device.prepare(target)
@@ -245,13 +285,20 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
     channels_last = run.channels_last if run.channels_last is not None else not run.model.own
     if channels_last := channels_last and convolves:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    random_layers = [layer for layer in model.modules() if hasattr(layer, "reseed")]
+    strategy = build.strategy(run, team, folder)
+    if run.sync_batch_norm:
+        synced(model, team)
+    model = strategy.place(model)
     shown = look(run, dataset)
     held_out = {
         name: Memory(split, target, dtype, channels_last, shown)
         for name, split in dataset.splits.items()
         if name != "train"
     }
-    composition, example = Composition(run, len(dataset.train)), held_out["test"].chunk(0, 1)
+    sharers = team if strategy.shards_data else ALONE
+    composition = Composition(run, len(dataset.train), sharers.rank, sharers.size)
+    example = held_out["test"].chunk(0, 1)
     if run.threads:
         torch.set_num_threads(run.threads)
     elif cores is not None:
@@ -261,9 +308,12 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
         dtype=dtype,
         cast=precision.autocast(run.precision, target),
         model=model,
-        trained=build.trained(run, model, dataset, folder),
+        trained=build.trained(run, model, dataset, folder, strategy.make),
+        strategy=strategy,
+        sharers=sharers,
+        judges=team if strategy.whole_models else ALONE,
         loss=build.loss(run, folder),
-        share_of=build.share_of(run, folder) if run.accumulate > 1 else None,
+        share_of=build.share_of(run, folder) if run.accumulate > 1 or sharers.size > 1 else None,
         factor=build.schedule(run, folder),
         feed=feed(run, dataset.train, target, dtype, channels_last, shown),
         copies=run.loader is not None,
@@ -272,8 +322,9 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
         held_out=held_out,
         composition=composition,
         total=composition.total_steps(),
-        random_layers=[layer for layer in model.modules() if hasattr(layer, "reseed")],
+        random_layers=random_layers,
         peaks=peaks,
+        own_draws=(team.rank,) if sharers.size > 1 else (),
         look_every=1 if target.type == "cpu" else 50,
     )
 
@@ -300,30 +351,36 @@ class _Position:
         for name, value in kept.items():
             setattr(self, name, value.to(device) if isinstance(value, Tensor) else value)
 
-    def advance(self, epoch: int, examples: int, loss: Tensor, outputs: Tensor, y: Tensor | None) -> None:
+    def advance(self, batch: Batch, loss: Tensor, outputs: Tensor, y: Tensor | None) -> None:
         self.step += 1
-        self.epoch = epoch
-        self.examples += examples
+        self.epoch = batch.epoch
+        self.examples += batch.count
         self.batches += 1
-        self.seen += examples
+        self.seen += batch.count
         self.loss_sum = self.loss_sum + loss
-        if y is not None:
+        if y is not None and batch.counts:
             self.correct = self.correct + (outputs.argmax(-1) == y).sum()
 
-    def mark(self, classes: bool) -> Mark:
-        correct = int(self.correct.item()) if classes else None
-        return Mark(self.step, self.epoch, self.examples, self.batches, self.seen, self.loss_sum.item(), correct)
+    def mark(self, classes: bool, sharers: Team) -> Mark:
+        loss_sum, correct = sharers.total(self.loss_sum, self.correct)
+        counted = int(correct.item()) if classes else None
+        return Mark(self.step, self.epoch, self.examples, self.batches, self.seen, loss_sum.item(), counted)
 
     def clear(self) -> None:
         self.batches = self.seen = 0
         self.loss_sum, self.correct = torch.zeros_like(self.loss_sum), torch.zeros_like(self.correct)
 
 
-def _clip(run: Run, trained: Trained) -> None:
+def _clip(run: Run, made: _SetUp) -> None:
     if run.clip_value is not None:
-        nn.utils.clip_grad_value_(trained.parameters, run.clip_value)
+        nn.utils.clip_grad_value_(made.trained.parameters, run.clip_value)
     if run.clip_norm is not None:
-        nn.utils.clip_grad_norm_(trained.parameters, run.clip_norm)
+        parameters = made.trained.parameters
+        norm = made.strategy.norm(made.model)
+        if norm is None:
+            nn.utils.clip_grad_norm_(parameters, run.clip_norm)
+        else:
+            nn.utils.clip_grads_with_norm_(parameters, run.clip_norm, norm)
 
 
 def _extras(model: nn.Module) -> dict[str, float]:

@@ -66,6 +66,8 @@ class Speed:
     telemetry_share: float  # of the training time, that its own measuring took
     work: Work | None = None  # of a step; counted in studies of time
     probes: tuple[Probe, Probe] | None = None  # what the device could do before and after
+    sent_bytes: int = 0  # by one device for one update
+    imbalance: float = 0.0  # by how much the busiest device exceeds the mean, as a share
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import torch
 
 from paceline.train import device as devices
 
-PHASES = ("loader", "copy", "forward", "backward", "optimizer")
-LOADER, COPY, FORWARD, BACKWARD, OPTIMIZER, OTHER = range(6)
+PHASES = ("loader", "copy", "forward", "backward", "exchange", "optimizer")
+LOADER, COPY, FORWARD, BACKWARD, EXCHANGE, OPTIMIZER, OTHER = range(7)
 SHARE = 0.003  # of the training time that may go into marks; steps are left out to keep to it
 MOST_APART = 100  # steps between two that are marked
 _TRIALS = 50

@@ -152,3 +152,29 @@ def test_memory_gathers_what_was_asked_for(channels_last):
         assert torch.equal(y, indices)
         assert x.is_contiguous(memory_format=torch.channels_last if channels_last else torch.contiguous_format)
     assert torch.equal(memory.chunk(5, 9), split.x[5:9].double())
+
+
+@given(
+    st.integers(1, 60),
+    st.integers(1, 25),
+    st.integers(2, 7),
+    st.sampled_from(["shuffle", "file", "random"]),
+    st.integers(0, 99),
+)
+def test_devices_share_every_batch_without_overlap_or_gap(examples, batch, size, order, seed):
+    run = Run(data="digits", model="softmax", optimizer="gd", lr=0.1, batch=batch, steps=9, order=order, seed=seed)
+    whole = Composition(run, examples).batches()
+    shares = [Composition(run, examples, rank, size).batches() for rank in range(size)]
+    for _ in range(9):
+        batch_, parts = next(whole), [next(share) for share in shares]
+        joined = torch.full((batch_.count,), -1)
+        for part in parts:
+            assert (part.step, part.epoch, part.ends_epoch) == (batch_.step, batch_.epoch, batch_.ends_epoch)
+            assert part.count == batch_.count == len(batch_.indices)
+            if part.counts:
+                assert (joined[part.places] == -1).all()
+                joined[part.places] = part.indices
+            else:
+                assert len(part.indices) == 1
+        assert torch.equal(joined, batch_.indices)
+        assert sum(len(part.indices) for part in parts if part.counts) == batch_.count

@@ -1,0 +1,159 @@
+"""One process of the team that trains a run on several devices. torchrun starts it, on one host or on many.
+
+torchrun --nproc-per-node=N -m paceline.execute.rank JOB PACK     JOB: a file; the first process tells events on stdout
+
+Every process keeps its own state in a checkpoint, all at the same step. After a process has died torchrun starts all of
+them again, and they go on from the newest step that all of them have.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from paceline.errors import DeviceError, PacelineError
+from paceline.execute import provenance
+from paceline.execute.events import Event
+from paceline.execute.job import Job
+from paceline.record.layout import PackFolder, StudyFolder
+from paceline.record.machine import usable_cores
+from paceline.record.writer import PackWriter
+from paceline.spec import Run
+
+STOP = "stop"  # a file beside the job's: training ends at the next beat
+
+
+def main() -> None:
+    events = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # whatever own parts print goes to stderr, not among the events
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    file = Path(sys.argv[1])
+    job = Job.loads(file.read_text())
+    folder = StudyFolder(job.study).pack(sys.argv[2])
+    for event in work(folder, job, file.with_name(STOP)):
+        print(json.dumps(event.plain()), file=events)
+
+
+def work(folder: PackFolder, job: Job, stop: Path) -> Iterator[Event]:
+    """Trains what is missing of the pack; only the first process writes and tells."""
+    import torch
+
+    from paceline.train import device
+    from paceline.train.parallel.team import gathered
+
+    torch.set_num_threads(job.threads)
+    for name, run in provenance.missing(folder, job):
+        with gathered(device.resolve(run.device).type, run.devices) as team, contextlib.ExitStack() as exits:
+            writer = exits.enter_context(PackWriter(folder)) if team.first else None
+            for event in _train(name, run, folder, writer, job, team, stop):
+                if team.first:
+                    yield event
+        if stop.exists():
+            return
+
+
+def _train(
+    name: str, run: Run, folder: PackFolder, writer: PackWriter | None, job: Job, team: Any, stop: Path
+) -> Iterator[Event]:
+    yield Event("began", folder.id, name)
+    try:
+        yield from _record(name, run, folder, writer, job, team, stop)
+    except PacelineError as error:
+        if isinstance(error, DeviceError):
+            raise
+        if writer is not None:
+            writer.status(name, "failed", reason=str(error), traceback=traceback.format_exc(), timing=job.timing)
+        yield Event("ended", folder.id, name, status="failed", reason=str(error))
+
+
+def _record(
+    name: str, run: Run, folder: PackFolder, writer: PackWriter | None, job: Job, team: Any, stop: Path
+) -> Iterator[Event]:
+    from paceline.train import checkpoint, device
+    from paceline.train.loop import train
+    from paceline.train.rows import Outcome, Row, Spent
+
+    dataset = provenance.dataset(run, job)
+    origin = provenance.origin(name, run, dataset.checksum, job)
+    here = device.resolve(run.device)
+    at = _newest(folder, team, here)
+    resume = checkpoint.load(_kept(folder, at, team.rank)) if at else None
+    if resume and any(resume[key] != value for key, value in origin.items()):
+        resume = None
+    crowded = here.type == "cpu" and team.size // team.hosts * job.threads > usable_cores()
+    timing = "oversubscribed" if crowded else job.timing
+    noted = {"timing": timing, "sources": origin["sources"], "devices": team.size, "hosts": team.hosts}
+    if writer is not None:
+        provenance.note_machine(folder, run, origin, job)
+        writer.status(name, "running", **noted)
+    files = provenance.files(job)
+    saved, row = time.monotonic(), None
+    items = train(run, dataset, job.folder, resume, cores=job.threads, files=files, timed=job.timed, team=team)
+    for item in items:
+        if isinstance(item, Row):
+            row = provenance.plain_row(item)
+            if writer is not None:
+                writer.row({"run": name, **row})
+        elif isinstance(item, Spent):
+            if writer is not None:
+                writer.telemetry({"run": name, **provenance.spent(item), "checkpoint": 0.0})
+        elif isinstance(item, Outcome):
+            if writer is not None:
+                if item.examined is not None:
+                    writer.examined(provenance.examined(name, run, item.examined, job))
+                writer.status(name, item.status, **provenance.ended(item), **noted)
+            team.wait()
+            _drop(folder, team.rank)
+            yield Event("ended", folder.id, name, step=item.step, status=item.status, reason=item.reason, row=row)
+        else:
+            late = time.monotonic() - saved > provenance.CHECKPOINT_SECONDS
+            stopping, save = team.any([team.first and stop.exists(), team.first and late], here)
+            if stopping or save:
+                if writer is not None:
+                    writer.sync()
+                checkpoint.save(_kept(folder, item.step, team.rank), {**item.snapshot(), **origin})
+                team.wait()
+                _drop(folder, team.rank, but=item.step)
+                saved = time.monotonic()
+            if stopping:
+                items.close()  # type: ignore[attr-defined]
+                if writer is not None:
+                    writer.status(name, "interrupted", step=item.step, **noted)
+                yield Event("ended", folder.id, name, (), item.step, item.total, "interrupted", "stopped", row)
+                return
+            yield Event("progress", folder.id, name, step=item.step, total=item.total, row=row)
+
+
+def _kept(folder: PackFolder, step: int, rank: int) -> Path:
+    return folder.checkpoint.with_name(f"{folder.checkpoint.name}-{step}-{rank}")
+
+
+def _steps(folder: PackFolder, rank: int) -> list[int]:
+    """At which this process has kept its state."""
+    names = (path.name.split("-") for path in folder.path.glob(f"{folder.checkpoint.name}-*-{rank}"))
+    return sorted(int(parts[-2]) for parts in names if parts[-2].isdigit())
+
+
+def _newest(folder: PackFolder, team: Any, here: Any) -> int:
+    """The newest step that all processes have; 0 if there is none."""
+    own = _steps(folder, team.rank)
+    before, newest = [0, 0, *own][-2:]
+    told = [[int(step) for step in steps] for steps in team.spread([newest, before], here)]
+    common = set.intersection(*map(set, told)) - {0}
+    return max(common, default=0)
+
+
+def _drop(folder: PackFolder, rank: int, but: int = 0) -> None:
+    for step in _steps(folder, rank):
+        if step != but:
+            _kept(folder, step, rank).unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()

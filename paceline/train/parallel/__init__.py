@@ -1,0 +1,1 @@
+"""Several devices that train one run."""

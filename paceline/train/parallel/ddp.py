@@ -1,0 +1,72 @@
+"""Data parallel: every device has the whole model and a part of the batch; gradients are averaged while they arise."""
+
+import inspect
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+from torch.nn.parallel import DistributedDataParallel
+
+from paceline.train.parallel.strategy import Forward, Strategy, ring
+from paceline.train.parallel.team import Team
+
+ONE_BUCKET = 4000  # MB; PowerSGD's own messages dead-lock over gloo when several buckets are under way
+_NEW = "forward_sync_buffers" in inspect.signature(DistributedDataParallel.__init__).parameters
+_LEAVE_BUFFERS: dict[str, Any] = {"forward_sync_buffers" if _NEW else "broadcast_buffers": False}
+HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+class DDP(Strategy):
+    def __init__(self, team: Team, bucket_mb: float = 25.0, compress: str = "none", rank: int = 2) -> None:
+        super().__init__(team)
+        self.factor = float(team.size)
+        self._bucket_mb, self._compress, self._matrix_rank = bucket_mb, compress, rank
+        self._wrapped: DistributedDataParallel | None = None
+
+    def forward(self, model: nn.Module) -> Forward:
+        wrapped = DistributedDataParallel(
+            model,
+            bucket_cap_mb=ONE_BUCKET if self._compress == "powersgd" else self._bucket_mb,
+            **_LEAVE_BUFFERS,
+            gradient_as_bucket_view=True,
+        )
+        if self._compress in HALF:
+            wrapped.register_comm_hook(self.team.size, _halved(HALF[self._compress]))
+        elif self._compress == "powersgd":
+            state = powerSGD_hook.PowerSGDState(None, self._matrix_rank, start_powerSGD_iter=3)
+            wrapped.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        self._wrapped = wrapped
+        return wrapped
+
+    def part(self, last: bool) -> AbstractContextManager[Any]:
+        return nullcontext() if last or self._wrapped is None else self._wrapped.no_sync()
+
+    def sent(self, model: nn.Module) -> int:
+        trained = [p for p in model.parameters() if p.requires_grad]
+        if self._compress == "powersgd":
+            return ring(sum(_low_rank_bytes(p, self._matrix_rank) for p in trained), self.team.size)
+        whole = sum(p.numel() * p.element_size() for p in trained)
+        return ring(whole // 2 if self._compress in HALF else whole, self.team.size)
+
+
+def _halved(dtype: torch.dtype) -> Any:
+    """torch's own bf16 hook wants NCCL; this one serves every backend."""
+
+    def hook(size: int, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+        whole = bucket.buffer()
+        half = whole.to(dtype).div_(size)
+        exchanged = dist.all_reduce(half, async_op=True).get_future()  # type: ignore[union-attr]
+        return exchanged.then(lambda found: whole.copy_(found.value()[0]))
+
+    return hook
+
+
+def _low_rank_bytes(parameter: Tensor, rank: int) -> int:
+    if parameter.dim() < 2:
+        return parameter.numel() * parameter.element_size()
+    rows, columns = parameter.shape[0], parameter[0].numel()
+    whole, low = rows * columns, rank * (rows + columns)
+    return min(whole, low) * parameter.element_size()

@@ -1,0 +1,77 @@
+"""How the devices of a team train one model. Each is a file beside this one and a line in the table of parts."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paceline.train.parallel.team import Team, average
+
+Make = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
+Forward = Callable[[Tensor], Tensor]
+
+
+class Strategy:
+    """One device, or none of what follows. A strategy overrides what it does otherwise."""
+
+    shards_data = True  # whether each device sees a part of the batch
+    whole_models = True  # whether each device can evaluate by itself
+    factor = 1.0  # on the loss, where the exchange takes the mean over devices of what are parts of a sum
+    elementwise = False  # whether it needs update rules that look at one entry at a time
+
+    def __init__(self, team: Team) -> None:
+        self.team = team
+
+    def place(self, model: nn.Module) -> nn.Module:
+        """The model as this device holds it, before its optimizers are made."""
+        return model
+
+    def make(self, make: Make) -> Make:
+        """How an optimizer is made of parameters."""
+        return make
+
+    def forward(self, model: nn.Module) -> Forward:
+        """The forward pass of training; gradients are exchanged in its backward pass."""
+        return model
+
+    def part(self, last: bool) -> AbstractContextManager[Any]:
+        """Around the forward and backward pass of a part of a batch; only the last exchanges gradients."""
+        return nullcontext()
+
+    @contextmanager
+    def evaluating(self, model: nn.Module) -> Iterator[Forward]:
+        """The forward pass of evaluation. What devices have learnt apart, the statistics of batch norms, becomes their
+        mean first, so that all judge alike."""
+        means = [b for b in model.buffers() if b.is_floating_point()]
+        if self.team.size > 1 and means:
+            average(means, self.team.size)
+        yield model
+
+    def learn(self, x: Tensor, y: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> tuple[Tensor, Tensor] | None:
+        """Forward and backward in one, for strategies whose passes interleave: the loss and outputs."""
+        return None
+
+    def updated(self, model: nn.Module, step: int) -> None:
+        """After an update."""
+
+    def norm(self, model: nn.Module) -> Tensor | None:
+        """Of the whole gradient, where this device has a part of it; None where it has all."""
+        return None
+
+    def state(self, model: nn.Module) -> dict[str, Tensor]:
+        """The whole model, on every device. All devices have to ask at once."""
+        return model.state_dict()
+
+    def load(self, model: nn.Module, state: dict[str, Tensor]) -> None:
+        model.load_state_dict(state)
+
+    def sent(self, model: nn.Module) -> int:
+        """Bytes that one device sends for one update, by a ring."""
+        return 0
+
+
+def ring(bytes_: int, size: int) -> int:
+    """What one of so many devices sends in an all-reduce."""
+    return 2 * (size - 1) * bytes_ // size

@@ -1,0 +1,65 @@
+"""Tensor parallel: dense layers divided, in pairs: the first by its outputs, the second by its inputs.
+
+Every device sees the whole batch and has the rest of the model whole."""
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, RowwiseParallel, parallelize_module
+
+from paceline.errors import StudyError
+from paceline.models.dropout import Dropout
+from paceline.train.parallel.shards import local, over_shards
+from paceline.train.parallel.strategy import Make, Strategy
+
+
+class TensorParallel(Strategy):
+    shards_data = False
+    whole_models = False
+    elementwise = True
+
+    def place(self, model: nn.Module) -> nn.Module:
+        plan: dict[str, ParallelStyle] = {}
+        layers = [(name, layer) for name, layer in model.named_modules() if isinstance(layer, (nn.Linear, Dropout))]
+        dense = [(name, layer) for name, layer in layers if isinstance(layer, nn.Linear)]
+        pairs = [pair for pair in pairwise(dense) if pair[0][1].out_features == pair[1][1].in_features][::2]
+        for (first, wide), (second, _) in pairs:
+            if wide.out_features % self.team.size:
+                raise StudyError(
+                    f"{first} has {wide.out_features} outputs, which {self.team.size} devices cannot share evenly.",
+                    key="devices",
+                )
+            plan |= {first: ColwiseParallel(), second: RowwiseParallel()}
+            between = [layer for name, layer in layers if isinstance(layer, Dropout)]
+            for layer in between:
+                layer.columns = (self.team.rank, self.team.size)
+        if not plan:
+            raise StudyError("tensor parallel needs two dense layers in a row; this model has none.", key="strategy")
+        mesh = init_device_mesh(next(model.parameters()).device.type, (self.team.size,))
+        return parallelize_module(model, mesh, plan)
+
+    def make(self, make: Make) -> Make:
+        return over_shards(make)
+
+    def norm(self, model: nn.Module) -> Tensor | None:
+        """What is divided is summed over devices, what every device has is counted once."""
+        shared, own = torch.zeros(()), torch.zeros(())
+        for parameter in model.parameters():
+            gradient = parameter.grad
+            if gradient is None:
+                continue
+            divided = isinstance(gradient, DTensor) and any(place.is_shard() for place in gradient.placements)
+            square = local(gradient).square().sum().cpu()
+            own, shared = (own + square, shared) if divided else (own, shared + square)
+        return (self.team.total(own)[0] + shared).sqrt()
+
+    def state(self, model: nn.Module) -> dict[str, Tensor]:
+        return {name: local(value) for name, value in model.state_dict().items()}
+
+    def load(self, model: nn.Module, state: dict[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, value in model.state_dict().items():
+                local(value).copy_(state[name])

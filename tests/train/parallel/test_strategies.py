@@ -1,0 +1,117 @@
+"""Every strategy, on two real processes: what one device learns, several learn."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from paceline.spec import Run
+from paceline.spec.parts import TABLE
+from tests.train.parallel.together import trained
+
+BASE: dict[str, Any] = {
+    "data": "synthetic",
+    "model": "lab_cnn",
+    "optimizer": "adam",
+    "lr": 1e-3,
+    "batch": 20,
+    "epochs": 2,
+    "device": "cpu",
+    "precision": "fp64",
+    "devices": 2,
+}
+COLOUR = {"data": "cifar10", "model": {"name": "mobilenet_v2", "stem": "small"}, "batch": 8}
+EXACT: dict[str, dict[str, Any]] = {
+    "ddp": {},
+    "ddp, small buckets": {"strategy": {"name": "ddp", "bucket_mb": 0.01}},
+    "ddp, parts of a batch": {"accumulate": 3},
+    "ddp, clipped": {"clip_norm": 0.1},
+    "ddp, a sum": {"loss": "sum_squares", "model": "mlp", "optimizer": "gd", "lr": 1e-4},
+    "ddp, synced batch norm": {**COLOUR, "sync_batch_norm": True},
+    "ddp, augmented": {**COLOUR, "model": "lab_cnn", "augment": {"flip": True, "crop": 2}},
+    "ddp, workers": {**COLOUR, "model": "lab_cnn", "augment": {"flip": True}, "loader": 1},
+    "ddp, a batch for each": {"batch": 10, "batch_mode": "per_device", "lr_scale": "linear"},
+    "zero": {"strategy": "zero"},
+    "zero, a rule": {"strategy": "zero", "optimizer": "rmsprop"},
+    "fsdp": {"strategy": "fsdp"},
+    "fsdp, clipped": {"strategy": "fsdp", "clip_norm": 0.1},
+    "fsdp, a rule": {"strategy": "fsdp", "optimizer": "lion"},
+    "local_sgd": {"strategy": {"name": "local_sgd", "every": 1}, "optimizer": "gd", "lr": 0.01},
+    "pipeline": {"strategy": "pipeline", "model": {"name": "lab_cnn", "dropout": 0.0}},
+    "pipeline, mlp": {"strategy": {"name": "pipeline", "micro_batches": 3}, "model": {"name": "mlp", "widths": [8, 6]}},
+    "tensor": {"strategy": "tensor"},
+    "tensor, clipped": {"strategy": "tensor", "clip_norm": 0.1},
+    "tensor, mlp": {"strategy": "tensor", "model": {"name": "mlp", "widths": [8, 6]}},
+}
+NEAR: dict[str, dict[str, Any]] = {
+    "fp16": {"strategy": {"name": "ddp", "compress": "fp16"}, "precision": "fp32"},
+    "bf16": {"strategy": {"name": "ddp", "compress": "bf16"}, "precision": "fp32"},
+    "powersgd": {"strategy": {"name": "ddp", "compress": "powersgd", "rank": 8}, "precision": "fp32"},
+    "local_sgd, every 4": {"strategy": {"name": "local_sgd", "every": 4}},
+    "local batch norm": {**COLOUR},
+}
+
+
+@pytest.fixture(scope="module")
+def spread(tmp_path_factory) -> dict[str, dict[str, Any]]:
+    """All of them by one team: starting one takes seconds."""
+    room = tmp_path_factory.mktemp("team")
+    cases = EXACT | NEAR
+    (room / "runs.json").write_text(json.dumps([BASE | said for said in cases.values()]))
+    script = Path(__file__).with_name("together.py")
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--rdzv-backend=c10d"]
+    done = subprocess.run(
+        [*command, "--rdzv-endpoint=localhost:0", str(script), str(room / "runs.json"), str(room / "out.json")],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return dict(zip(cases, json.loads((room / "out.json").read_text()), strict=True))
+
+
+def alone(said: dict[str, Any]) -> dict[str, Any]:
+    """The same on one device: the whole batch, and the rate that the devices had."""
+    run = Run.model_validate(BASE | said)
+    same = {**BASE, **said, "devices": 1, "batch": run.global_batch, "lr": run.peak_lr, "lr_scale": "none"}
+    torch.set_num_threads(1)
+    return trained(Run.model_validate({**same, "batch_mode": "global", "strategy": "ddp", "sync_batch_norm": False}))
+
+
+def test_every_strategy_is_held_to_one_device():
+    assert {Run.model_validate(BASE | said).strategy.name for said in EXACT.values()} == set(TABLE["strategy"])
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_several_devices_learn_what_one_learns(name, spread):
+    found, expected = spread[name], alone(EXACT[name])
+    assert found["status"] == expected["status"] == "done"
+    for ours, theirs in zip(found["rows"], expected["rows"], strict=True):
+        assert (ours["step"], ours["examples"]) == (theirs["step"], theirs["examples"])
+        assert ours["lr"] == pytest.approx(theirs["lr"])
+        assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-6)
+        assert (ours["train_loss"] or 0) == pytest.approx(theirs["train_loss"] or 0, rel=1e-6)
+        assert (ours["accuracy"], ours["train_accuracy"]) == (theirs["accuracy"], theirs["train_accuracy"])
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_what_is_not_the_same_learns_too(name, spread):
+    found, expected = spread[name]["rows"], alone(NEAR[name])["rows"]
+    assert found[0]["loss"] == pytest.approx(expected[0]["loss"], rel=1e-5)
+    assert found[-1]["train_loss"] < found[1]["train_loss"] or found[-1]["loss"] < found[0]["loss"]
+    assert found[-1]["loss"] != expected[-1]["loss"]
+
+
+def test_waiting_for_the_others_is_told_apart(spread):
+    for found in spread.values():
+        assert sum(found["phases"].values()) <= found["seconds"] * (1 + 1e-9)
+        assert found["imbalance"] >= 0
+    assert spread["ddp"]["phases"]["exchange"] > 0
+    whole, half = spread["ddp"]["sent"], spread["fp16"]["sent"]
+    assert whole == 4 * half > 0  # 8 bytes a number against 2
+    assert spread["powersgd"]["sent"] < half * 2
