@@ -1,5 +1,6 @@
 """What the records of single runs and of stacks have in common: where numbers come from, and what is kept of them."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -16,7 +17,7 @@ from paceline.spec import Run, run_id
 from paceline.spec.run import PARTS, embeds
 from paceline.spec.signature import source_hash
 
-CHECKPOINT_SECONDS = 30.0
+CHECKPOINT_SECONDS = float(os.environ.get("PACELINE_CHECKPOINT_SECONDS", "30"))
 
 
 def missing(folder: PackFolder, job: Job) -> list[tuple[str, Run]]:
