@@ -170,7 +170,7 @@ class Run(Frozen):
     @property
     def peak_lr(self) -> float:
         """What the schedule is a factor of."""
-        factors = {"none": 1.0, "linear": float(self.devices), "sqrt": self.devices**0.5}
+        factors = {"none": 1.0, "linear": float(self.devices), "sqrt": math.sqrt(self.devices)}
         return self.lr * factors[self.lr_scale]
 
 

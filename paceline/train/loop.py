@@ -200,7 +200,7 @@ def _mark_last_gradients(model: nn.Module, mark: Callable[[], None]) -> None:
     first = next(layer for layer in model.modules() if any(True for _ in layer.parameters(recurse=False)))
     for parameter in first.parameters(recurse=False):
         if parameter.requires_grad:
-            parameter.register_post_accumulate_grad_hook(lambda _: mark())
+            parameter.register_post_accumulate_grad_hook(lambda _: mark())  # type: ignore[no-untyped-call]
 
 
 def _learn(

@@ -15,10 +15,10 @@ from paceline.errors import StudyError
 from paceline.spec import Run
 from paceline.spec.run import embeds
 from paceline.train import build, checkpoint
-from paceline.train import loop as loop_module
 from paceline.train.base import head_of
 from paceline.train.features import embedded
 from paceline.train.loop import train
+from paceline.train.parallel import beat
 from paceline.train.rows import Outcome, Pause, Row
 from tests.pictures import coloured
 
@@ -60,7 +60,7 @@ def kept(cache: Path) -> int:
 
 @pytest.fixture(autouse=True)
 def _look_after_every_step(monkeypatch):
-    monkeypatch.setattr(loop_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beat, "PAUSE_SECONDS", 0.0)
 
 
 def test_a_frozen_base_keeps_weights_and_statistics_and_the_head_learns(pictures):

@@ -19,6 +19,7 @@ from paceline.spec.parts import TABLE
 from paceline.train import checkpoint
 from paceline.train import loop as loop_module
 from paceline.train.loop import train
+from paceline.train.parallel import beat
 from paceline.train.rows import Outcome, Pause, Row
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "optim" / "tf1_optimizers.json").read_text())["cases"]
@@ -134,7 +135,7 @@ def test_a_diverging_run_ends_as_diverged_and_says_where(small):
 
 
 def test_divergence_between_evaluations_is_noticed_without_waiting_for_them(monkeypatch):
-    monkeypatch.setattr(loop_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beat, "PAUSE_SECONDS", 0.0)
     made, outcome = rows(
         Run(data="line", model="line", loss="sum_squares", optimizer="gd", lr=1, steps=5000, evaluate_every=5000),
         line(FILES),
@@ -198,7 +199,7 @@ def test_clipping_bounds_the_step(small):
 )
 @pytest.mark.parametrize("left_at", [1, 13, 22])
 def test_a_resumed_run_equals_the_uninterrupted_one_bit_for_bit(said, left_at, small, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beat, "PAUSE_SECONDS", 0.0)
     run = run_of(**{"evaluate_every": 5, "optimizer": "gd"} | said)
     straight, _ = rows(run, small)
     before = []
@@ -215,7 +216,7 @@ def test_a_resumed_run_equals_the_uninterrupted_one_bit_for_bit(said, left_at, s
 
 
 def test_convolutions_resume_bit_for_bit_in_channels_last(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beat, "PAUSE_SECONDS", 0.0)
     data = digits(FILES)
     run = Run(data="digits", model="lab_cnn", optimizer="adam", lr=1e-3, batch=16, steps=6, evaluate_every=2)
     straight, _ = rows(run, data)
@@ -240,7 +241,7 @@ def test_torchs_own_dropout_follows_the_step_too(small, tmp_path, monkeypatch):
         "def net(input_shape, classes):\n"
         "    return nn.Sequential(nn.Linear(input_shape[0], 16), nn.Dropout(0.5), nn.Linear(16, classes))\n"
     )
-    monkeypatch.setattr(loop_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beat, "PAUSE_SECONDS", 0.0)
     run = run_of(model="theirs:net", evaluate_every=5)
     straight, _ = rows(run, small, folder=tmp_path)
     pause = next(i for i in train(run, small, tmp_path) if isinstance(i, Pause) and i.step == 12)
@@ -277,7 +278,7 @@ def test_the_step_of_divergence_is_the_same_every_time(small):
 
 
 def test_a_resumed_run_keeps_its_threads(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beat, "PAUSE_SECONDS", 0.0)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     pause = next(item for item in train(run_of(), small) if isinstance(item, Pause))

@@ -7,8 +7,8 @@ from paceline.data.sources.synthetic import synthetic
 from paceline.errors import DeviceError
 from paceline.spec import Run
 from paceline.train import checkpoint, precision
-from paceline.train import loop as loop_module
 from paceline.train.loop import train
+from paceline.train.parallel import beat
 from paceline.train.rows import Pause, Row
 
 CPU = torch.device("cpu")
@@ -39,7 +39,7 @@ def test_bf16_learns_as_fp32_does_up_to_its_rounding(pictures):
 
 @pytest.mark.skipif(not HAS_BF16, reason="this CPU has no bf16 instructions")
 def test_parameters_and_loss_stay_fp32(pictures, monkeypatch):
-    monkeypatch.setattr(loop_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beat, "PAUSE_SECONDS", 0.0)
     pause = next(item for item in train(run_of(precision="bf16"), pictures) if isinstance(item, Pause))
     state = pause.snapshot()
     assert {value.dtype for value in state["model"].values()} == {torch.float32}
@@ -48,7 +48,7 @@ def test_parameters_and_loss_stay_fp32(pictures, monkeypatch):
 
 @pytest.mark.skipif(not HAS_BF16, reason="this CPU has no bf16 instructions")
 def test_a_checkpoint_of_mixed_precision_goes_on_to_the_same_rows(pictures, monkeypatch, tmp_path):
-    monkeypatch.setattr(loop_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beat, "PAUSE_SECONDS", 0.0)
     run = run_of(precision="bf16")
     whole = rows(run, pictures)
     pauses = (item for item in train(run, pictures) if isinstance(item, Pause) and item.step == 11)

@@ -8,7 +8,8 @@ import torch
 
 from paceline.data.dataset import Dataset
 from paceline.spec import Run
-from paceline.train import loop, speed
+from paceline.train import speed
+from paceline.train.parallel import beat
 from paceline.train.rows import Outcome, Pause
 from paceline.train.speed import made_up, row_speed, stack_speed
 from paceline.train.stack import loop as stack_loop
@@ -19,7 +20,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A pause after every step, and two steps are enough."""
     monkeypatch.setattr(speed, "EXAMPLES", 50)
     monkeypatch.setattr(speed, "SECONDS", 0.0)
-    monkeypatch.setattr(loop, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beat, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(stack_loop, "PAUSE_SECONDS", 0.0)
     before = torch.get_num_threads()
     yield

@@ -14,8 +14,8 @@ from paceline.data.sources.synthetic import synthetic
 from paceline.errors import StudyError
 from paceline.spec import Run
 from paceline.train import checkpoint
-from paceline.train import loop as loop_module
 from paceline.train.loop import train
+from paceline.train.parallel import beat
 from paceline.train.rows import Outcome, Pause, Row, Spent
 
 
@@ -59,7 +59,7 @@ def test_a_loader_changes_no_result(loader, colours):
 
 
 def test_a_run_with_workers_goes_on_from_a_checkpoint(colours, monkeypatch, tmp_path):
-    monkeypatch.setattr(loop_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(beat, "PAUSE_SECONDS", 0.0)
     run = run_of(model="lab_cnn", batch=16, loader=1, augment={"flip": True})
     whole = list(train(run, colours))
     pause = [item for item in whole if isinstance(item, Pause)]

@@ -55,11 +55,11 @@ class DDP(Strategy):
 def _halved(dtype: torch.dtype) -> Any:
     """torch's own bf16 hook wants NCCL; this one serves every backend."""
 
-    def hook(size: int, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+    def hook(size: int, bucket: Any) -> torch.futures.Future[Tensor]:
         whole = bucket.buffer()
         half = whole.to(dtype).div_(size)
-        exchanged = dist.all_reduce(half, async_op=True).get_future()  # type: ignore[union-attr]
-        return exchanged.then(lambda found: whole.copy_(found.value()[0]))
+        exchanged = dist.all_reduce(half, async_op=True).get_future()
+        return exchanged.then(lambda found: whole.copy_(found.value()[0]))  # type: ignore[no-any-return]
 
     return hook
 

@@ -22,7 +22,7 @@ class SyncedBatchNorm(nn.BatchNorm2d):
             return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps)
         dims = [0, *range(2, x.dim())]
         count = x.new_full((1,), x.numel() / x.shape[1])
-        sums = _Total.apply(torch.cat([x.sum(dims), x.square().sum(dims), count]) * float(self.counts))
+        sums = _total(torch.cat([x.sum(dims), x.square().sum(dims), count]) * float(self.counts))
         total = sums[-1]
         mean, square = (sums[:-1] / total).chunk(2)
         variance = square - mean.square()
@@ -51,10 +51,14 @@ class _Total(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         total = gradient.clone()
         dist.all_reduce(total)
         return total
+
+
+def _total(values: Tensor) -> Tensor:
+    return _Total.apply(values)  # type: ignore[no-any-return, no-untyped-call]
 
 
 @contextmanager

@@ -53,9 +53,9 @@ class Pipeline(Strategy):
             outputs.append(made)
         for place in reversed(range(len(inputs))):
             if self._last:
-                losses[place].backward()
+                losses[place].backward()  # type: ignore[no-untyped-call]
             else:
-                outputs[place].backward(_receive(self.team.rank + 1, outputs[place].device))
+                torch.autograd.backward(outputs[place], _receive(self.team.rank + 1, outputs[place].device))
             if self.team.rank > 0:
                 _send(inputs[place].grad, self.team.rank - 1)  # type: ignore[arg-type]
         total = torch.stack([each.detach() for each in losses]).sum() if self._last else None

@@ -43,7 +43,7 @@ class Team:
             return list(values)
         flat = torch.cat([value.detach().reshape(-1).double() for value in values])
         dist.all_reduce(flat)
-        parts = flat.split([value.numel() for value in values])
+        parts = torch.split(flat, [value.numel() for value in values])
         return [part.reshape(value.shape).to(value.dtype) for part, value in zip(parts, values, strict=True)]
 
     def any(self, flags: Sequence[bool], device: torch.device) -> list[bool]:
@@ -116,5 +116,5 @@ def average(tensors: Iterable[Tensor], size: int) -> None:
     flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
     dist.all_reduce(flat)
     flat.div_(size)
-    for tensor, mean in zip(tensors, flat.split([t.numel() for t in tensors]), strict=True):
+    for tensor, mean in zip(tensors, torch.split(flat, [t.numel() for t in tensors]), strict=True):
         tensor.copy_(mean.view(tensor.shape))

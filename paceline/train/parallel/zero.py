@@ -35,8 +35,8 @@ class _Sharded(ZeroRedundancyOptimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """Of this device's share."""
-        return self.optim.state_dict()
+        return dict(self.optim.state_dict())
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.optim.load_state_dict(state_dict)
-        self._sync_param_groups(self.optim.param_groups, self.param_groups)
+        self._sync_param_groups(self.optim.param_groups, self.param_groups)  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from typing import Any
 from paceline.data.dataset import Dataset
 from paceline.data.locate import Files
 from paceline.spec import Run
-from paceline.train.loop import PAUSE_SECONDS
+from paceline.train.parallel.beat import PAUSE_SECONDS
 from paceline.train.rows import Outcome, Pause, Row
 from paceline.train.stack.stack import Stack
 
