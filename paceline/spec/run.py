@@ -224,9 +224,8 @@ def check(run: Run) -> None:
         raise ArgumentError("nothing is frozen that could train later; say freeze: base too.", "finetune_after")
     if run.augment is not None and run.augment == Augment():
         raise ArgumentError("it changes nothing; say flip, shift, crop, rotate, zoom or cutout.", "augment")
-    whole = run.global_batch
-    if isinstance(whole, int) and whole < run.devices:
-        raise ArgumentError(f"a batch of {whole} leaves some of {run.devices} devices without an example.", "batch")
+    if run.devices > 1:
+        _check_devices(run)
     if isinstance(run.batch, int) and run.accumulate > run.batch:
         raise ArgumentError(
             f"batches of {run.batch} have no {run.accumulate} parts; say at most {run.batch}.", "accumulate"
@@ -237,6 +236,18 @@ def check(run: Run) -> None:
     if sgd.get("nesterov") and (sgd["momentum"] == 0 or sgd["dampening"] > 0):
         raise ArgumentError("sgd's nesterov needs a momentum above 0 and no dampening.", "optimizer")
     _check_task(run)
+
+
+def _check_devices(run: Run) -> None:
+    whole = run.global_batch
+    if isinstance(whole, int) and whole < run.devices:
+        raise ArgumentError(f"a batch of {whole} leaves some of {run.devices} devices without an example.", "batch")
+    if run.compile:
+        raise ArgumentError("compiled models train on one device only.", "compile")
+    if run.finetune_after is not None:
+        raise ArgumentError("a base that thaws trains on one device only.", "finetune_after")
+    if run.strategy.name == "pipeline" and run.accumulate > 1:
+        raise ArgumentError("a pipeline has its parts of a batch by micro_batches.", "accumulate")
 
 
 @functools.lru_cache(maxsize=1024)

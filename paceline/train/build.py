@@ -181,6 +181,17 @@ def strategy(run: Run, team: Team, folder: Path) -> Strategy:
         raise StudyError(
             f"{run.strategy.name} divides parameters, and {run.optimizer.name} has to see them whole.", key="optimizer"
         )
+    if not made.same_updates and isinstance(rule, Rule) and rule.at_evaluation:
+        raise StudyError(
+            f"{run.optimizer.name} evaluates at other parameters than it trains; of the strategies, only ddp and "
+            "pipeline let it.",
+            key="optimizer",
+        )
+    if not made.whole_models and run.precision == "fp16":
+        raise StudyError(
+            f"{run.strategy.name} has no scale of gradients that all devices agree on; say precision: bf16.",
+            key="precision",
+        )
     return made
 
 

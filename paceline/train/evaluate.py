@@ -37,6 +37,7 @@ def evaluate(
         first, end = judges.stretch(len(split))
         with cast:
             chunks = [forward(split.chunk(at, min(at + width, end))) for at in range(first, end, width)]
+            chunks = chunks or [forward(split.chunk(0, 1))[:0]]
         outputs = judges.joined(torch.cat(chunks).to(split.dtype), len(split))
         value = loss(outputs, split.targets)
         countable = not split.targets.is_floating_point() and bool(torch.isfinite(outputs).all())

@@ -209,16 +209,20 @@ def _learn(
     """Gradients of a batch, by way of its parts: its loss and the model's outputs. Of a batch that devices share, the
     loss of the own examples, as a part of that of the whole."""
     made.trained.zero_grad()
-    whole = made.strategy.learn(x, y, made.loss)
+    keys = [key(run.seed, "dropout", batch.step, index) for index in range(len(made.random_layers))]
+
+    def reseed(places: Tensor | None) -> None:
+        for layer, drawn in zip(made.random_layers, keys, strict=True):
+            layer.reseed(drawn, places, batch.count)
+
+    whole = made.strategy.learn(x, y, made.loss, made.cast, reseed)
     if whole is not None:
         telemetry.mark(BACKWARD)
         return whole
-    keys = [key(run.seed, "dropout", batch.step, index) for index in range(len(made.random_layers))]
     losses, answers = [], []
     parts = list(_parts(batch, x, y, run.accumulate))
     for number, (inputs, targets, places) in enumerate(parts, 1):
-        for layer, drawn in zip(made.random_layers, keys, strict=True):
-            layer.reseed(drawn, places, batch.count)
+        reseed(places)
         with made.strategy.part(number == len(parts)), nullcontext() if batch.counts else uncounted(made.model):
             with made.cast:
                 outputs = forward(inputs)

@@ -55,7 +55,7 @@ class DDP(Strategy):
 def _halved(dtype: torch.dtype) -> Any:
     """torch's own bf16 hook wants NCCL; this one serves every backend."""
 
-    def hook(size: int, bucket: Any) -> torch.futures.Future[Tensor]:
+    def hook(size: int, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:  # type: ignore[name-defined]
         whole = bucket.buffer()
         half = whole.to(dtype).div_(size)
         exchanged = dist.all_reduce(half, async_op=True).get_future()

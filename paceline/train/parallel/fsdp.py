@@ -11,6 +11,7 @@ from paceline.train.parallel.team import Team
 
 
 class FSDP(Strategy):
+    same_updates = False
     elementwise = True
     whole_models = False
 

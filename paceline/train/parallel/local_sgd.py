@@ -11,6 +11,8 @@ from paceline.train.parallel.team import Team, average
 
 
 class LocalSGD(Strategy):
+    same_updates = False
+
     def __init__(self, team: Team, every: int = 8) -> None:
         super().__init__(team)
         self._every = every

@@ -5,7 +5,7 @@ so that the devices have about the same arithmetic.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -15,10 +15,12 @@ from torch.fx.passes.split_module import split_module
 
 from paceline.errors import StudyError
 from paceline.models.dropout import Dropout
-from paceline.train.parallel.strategy import Forward, Strategy
+from paceline.train.parallel.strategy import Forward, Loss, Strategy
 from paceline.train.parallel.team import Team
 
 MOST_DIMS = 7  # of what passes between devices
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+HEADER = 2 + MOST_DIMS  # dtype, number of dimensions, dimensions
 
 
 class Pipeline(Strategy):
@@ -39,13 +41,19 @@ class Pipeline(Strategy):
         self._stages = cut(model, self.team.size)
         return self._stages[self.team.rank]
 
-    def learn(self, x: Tensor, y: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> tuple[Tensor, Tensor]:
+    def learn(
+        self, x: Tensor, y: Tensor, loss: Loss, cast: AbstractContextManager[Any], reseed: Callable[[Tensor], None]
+    ) -> tuple[Tensor, Tensor]:
         """All parts forward, then all backward, the last first."""
         inputs, outputs, losses = [], [], []
-        for x_part, y_part in zip(x.chunk(self._parts), y.chunk(self._parts), strict=True):
+        places = torch.arange(len(y), device=y.device)
+        for x_part, y_part, at in zip(*(of.chunk(self._parts) for of in (x, y, places)), strict=True):
+            reseed(at)
             given = x_part if self.team.rank == 0 else _receive(self.team.rank - 1, x_part.device).requires_grad_()
-            made = self._stages[self.team.rank](given)
+            with cast:
+                made = self._stages[self.team.rank](given)
             if self._last:
+                made = made.to(x.dtype)
                 losses.append(loss(made, y_part) * (len(y_part) / len(y)))
             else:
                 _send(made.detach(), self.team.rank + 1)
@@ -65,7 +73,7 @@ class Pipeline(Strategy):
     def _told(self, tensor: Tensor | None, device: torch.device) -> Tensor:
         """What the last device has, on all."""
         last = self.team.size - 1
-        shape = torch.zeros(MOST_DIMS + 1, dtype=torch.int64, device=device) if tensor is None else _shape(tensor)
+        shape = torch.zeros(HEADER, dtype=torch.int64, device=device) if tensor is None else _shape(tensor)
         dist.broadcast(shape, last)
         found = _blank(shape, device) if tensor is None else tensor.contiguous()
         dist.broadcast(found, last)
@@ -125,12 +133,13 @@ def _lone(traced: fx.GraphModule, nodes: list[Any], place: int) -> bool:
 
 
 def _shape(tensor: Tensor) -> Tensor:
-    return torch.tensor([tensor.dim(), *tensor.shape, *[0] * (MOST_DIMS - tensor.dim())], device=tensor.device)
+    said = [DTYPES.index(tensor.dtype), tensor.dim(), *tensor.shape, *[0] * (MOST_DIMS - tensor.dim())]
+    return torch.tensor(said, device=tensor.device)
 
 
 def _blank(shape: Tensor, device: torch.device) -> Tensor:
-    dims = shape.tolist()
-    return torch.empty(dims[1 : 1 + dims[0]], device=device)
+    dtype, count, *dims = shape.tolist()
+    return torch.empty(dims[:count], dtype=DTYPES[dtype], device=device)
 
 
 def _send(tensor: Tensor, rank: int) -> None:
@@ -139,7 +148,7 @@ def _send(tensor: Tensor, rank: int) -> None:
 
 
 def _receive(rank: int, device: torch.device) -> Tensor:
-    shape = torch.empty(MOST_DIMS + 1, dtype=torch.int64, device=device)
+    shape = torch.empty(HEADER, dtype=torch.int64, device=device)
     dist.recv(shape, rank)
     found = _blank(shape, device)
     dist.recv(found, rank)

@@ -11,6 +11,7 @@ from paceline.train.parallel.team import Team, average
 
 Make = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 Forward = Callable[[Tensor], Tensor]
+Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 class Strategy:
@@ -20,6 +21,7 @@ class Strategy:
     whole_models = True  # whether each device can evaluate by itself
     factor = 1.0  # on the loss, where the exchange takes the mean over devices of what are parts of a sum
     elementwise = False  # whether it needs update rules that look at one entry at a time
+    same_updates = True  # whether each device updates whole parameters, all of them alike
 
     def __init__(self, team: Team) -> None:
         self.team = team
@@ -49,8 +51,11 @@ class Strategy:
             average(means, self.team.size)
         yield model
 
-    def learn(self, x: Tensor, y: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> tuple[Tensor, Tensor] | None:
-        """Forward and backward in one, for strategies whose passes interleave: the loss and outputs."""
+    def learn(
+        self, x: Tensor, y: Tensor, loss: Loss, cast: AbstractContextManager[Any], reseed: Callable[[Tensor], None]
+    ) -> tuple[Tensor, Tensor] | None:
+        """Forward and backward in one, for strategies whose passes interleave: the loss and outputs. `cast`: around
+        forward passes; `reseed`: before that of the examples at these places of the batch."""
         return None
 
     def updated(self, model: nn.Module, step: int) -> None:

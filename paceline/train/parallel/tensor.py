@@ -17,6 +17,7 @@ from paceline.train.parallel.strategy import Make, Strategy
 
 
 class TensorParallel(Strategy):
+    same_updates = False
     shards_data = False
     whole_models = False
     elementwise = True

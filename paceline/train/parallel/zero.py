@@ -12,6 +12,8 @@ from paceline.train.parallel.team import Team
 
 
 class Zero(DDP):
+    same_updates = False
+
     def __init__(self, team: Team, bucket_mb: float = 25.0) -> None:
         super().__init__(team, bucket_mb)
 

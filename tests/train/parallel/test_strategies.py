@@ -41,7 +41,7 @@ EXACT: dict[str, dict[str, Any]] = {
     "fsdp, clipped": {"strategy": "fsdp", "clip_norm": 0.1},
     "fsdp, a rule": {"strategy": "fsdp", "optimizer": "lion"},
     "local_sgd": {"strategy": {"name": "local_sgd", "every": 1}, "optimizer": "gd", "lr": 0.01},
-    "pipeline": {"strategy": "pipeline", "model": {"name": "lab_cnn", "dropout": 0.0}},
+    "pipeline": {"strategy": "pipeline"},
     "pipeline, mlp": {"strategy": {"name": "pipeline", "micro_batches": 3}, "model": {"name": "mlp", "widths": [8, 6]}},
     "tensor": {"strategy": "tensor"},
     "tensor, clipped": {"strategy": "tensor", "clip_norm": 0.1},
