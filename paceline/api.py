@@ -11,6 +11,7 @@ import polars as pl
 
 from paceline.errors import RecordError, StudyError, nearest
 from paceline.execute.calibrate import calibrate
+from paceline.execute.members import follow, follows
 from paceline.execute.session import execute, open_session, set_stale_aside, stale_runs
 from paceline.gallery import gallery
 from paceline.plan.expand import expand
@@ -92,11 +93,15 @@ def run(
     retry_failed: bool = False,
     redo_stale: bool = False,
 ) -> Results:
-    """Trains what is missing of a study and gives all its results; PacelineError if it cannot.
+    """Trains what is missing of a study and gives all its results; PacelineError if it cannot. In processes that
+    torchrun has started, all of them have to call it.
 
     `jobs`: processes side by side; `stack`: whether like runs train as one program. Unsaid, what is fastest.
     """
     study = study if isinstance(study, Study) else load(study)
+    if follows():
+        follow()
+        return results(study, out=out)
     session = open_session(study, Path(out), jobs=jobs, stack=stack)
     if redo_stale and session.stale:
         set_stale_aside(session)

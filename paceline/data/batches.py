@@ -101,7 +101,7 @@ class Composition:
         count = len(indices)
         if self.size == 1:
             return Batch(step, epoch, indices, ends_epoch, count)
-        places = torch.arange(self.rank, count, self.size)
+        places = torch.arange(count)[self.rank :: self.size]
         counts = len(places) > 0
         places = places if counts else torch.zeros(1, dtype=torch.int64)
         return Batch(step, epoch, indices[places], ends_epoch, count, places, counts)

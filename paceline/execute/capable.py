@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from paceline.execute import members
 from paceline.plan.expand import Trial
 from paceline.record.machine import usable_cores
 from paceline.spec import Run
@@ -17,6 +18,6 @@ def unable(trials: Iterable[Trial]) -> dict[str, str]:
         return {}
     from paceline.train.hardware import lacking
 
-    cores = usable_cores()
-    reasons = {trial.id: lacking(trial.run, cores) for trial in asking}
+    cores, started = usable_cores(), members.processes()
+    reasons = {trial.id: lacking(trial.run, cores, started) for trial in asking}
     return {run: reason for run, reason in reasons.items() if reason}

@@ -14,6 +14,7 @@ class Job:
     threads: int
     timing: str  # exclusive or shared
     wanted: frozenset[str]  # runs to train; a kept pack may hold others
+    spread: bool = False  # some runs of the study are on several devices: each run has processes of its own
     timed: bool = False  # the study measures time: the machine is probed beside every run
     retry_failed: bool = False
     memory_share: float = 0.25  # of the machine's or the GPU's, that one stack may take

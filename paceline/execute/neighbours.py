@@ -24,11 +24,12 @@ def present() -> Iterator[None]:
 
 
 def others() -> bool:
-    """Whether another process trains here now; the mark of a dead one is swept away."""
-    found = False
+    """Whether another process trains here now; those that started this one are no others. The mark of a dead one is
+    swept away."""
+    found, family = False, {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     with contextlib.suppress(OSError):
         for mark in _home().iterdir():
-            if mark.name == str(os.getpid()):
+            if mark.name.isdigit() and int(mark.name) in family:
                 continue
             if mark.name.isdigit() and psutil.pid_exists(int(mark.name)):
                 found = True

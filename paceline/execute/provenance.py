@@ -12,7 +12,7 @@ from paceline.execute import neighbours
 from paceline.execute.job import Job
 from paceline.record import machine
 from paceline.record.layout import FORMAT, PackFolder, cannot_write, read_json, unreadable, write_json
-from paceline.record.writer import ENDED, read_statuses
+from paceline.record.writer import ENDED, PackWriter, read_statuses
 from paceline.spec import Run, run_id
 from paceline.spec.run import PARTS, embeds
 from paceline.spec.signature import source_hash
@@ -122,6 +122,16 @@ def files(job: Job) -> Any:
     from paceline.data.locate import Files
 
     return Files.search(job.data)
+
+
+def note_turnaround(name: str, folder: PackFolder, seconds: float) -> bool:
+    """How long a run took from the start of its processes to their end; False if it has not ended."""
+    status = read_statuses(folder).get(name, {})
+    if status.get("status") not in ("done", "diverged", "failed"):
+        return False
+    with PackWriter(folder) as writer:
+        writer.status(name, **{**status, "turnaround_seconds": seconds})
+    return True
 
 
 def timing(job: Job, before: str) -> str:

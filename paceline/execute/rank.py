@@ -1,6 +1,6 @@
 """One process of the team that trains a run on several devices. torchrun starts it, on one host or on many.
 
-torchrun --nproc-per-node=N -m paceline.execute.rank JOB PACK     JOB: a file; the first process tells events on stdout
+torchrun --nproc-per-node=N -m paceline.execute.rank JOB PACK     JOB: a file; events go to stdout
 
 Every process keeps its own state in a checkpoint, all at the same step. After a process has died torchrun starts all of
 them again, and they go on from the newest step that all of them have.
@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from paceline.errors import DeviceError, PacelineError
+from paceline.errors import DataError, DeviceError, PacelineError, RecordError
 from paceline.execute import provenance
 from paceline.execute.events import Event
 from paceline.execute.job import Job
+from paceline.execute.single import Stop
 from paceline.record.layout import PackFolder, StudyFolder
 from paceline.record.machine import usable_cores
 from paceline.record.writer import PackWriter
@@ -33,15 +34,18 @@ def main() -> None:
     events = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever own parts print goes to stderr, not among the events
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    file = Path(sys.argv[1])
+    file, pack = Path(sys.argv[1]), sys.argv[2]
     job = Job.loads(file.read_text())
-    folder = StudyFolder(job.study).pack(sys.argv[2])
-    for event in work(folder, job, file.with_name(STOP)):
-        print(json.dumps(event.plain()), file=events)
+    try:
+        for event in work(StudyFolder(job.study).pack(pack), job, file.with_name(STOP).exists):
+            print(json.dumps(event.plain()), file=events)
+    except PacelineError as error:
+        print(json.dumps(Event("refused", pack, reason=str(error)).plain()), file=events)
+        sys.exit(error.exit_code)
 
 
-def work(folder: PackFolder, job: Job, stop: Path) -> Iterator[Event]:
-    """Trains what is missing of the pack; only the first process writes and tells."""
+def work(folder: PackFolder, job: Job, stop: Stop, room: str = "team") -> Iterator[Event]:
+    """Trains what is missing of the pack; only the first process writes and tells. `room`: where the team meets."""
     import torch
 
     from paceline.train import device
@@ -49,51 +53,63 @@ def work(folder: PackFolder, job: Job, stop: Path) -> Iterator[Event]:
 
     torch.set_num_threads(job.threads)
     for name, run in provenance.missing(folder, job):
-        with gathered(device.resolve(run.device).type, run.devices) as team, contextlib.ExitStack() as exits:
+        with (
+            gathered(device.resolve(run.device).type, run.devices, room) as team,
+            contextlib.ExitStack() as exits,
+        ):
             writer = exits.enter_context(PackWriter(folder)) if team.first else None
             for event in _train(name, run, folder, writer, job, team, stop):
                 if team.first:
                     yield event
-        if stop.exists():
+        if stop():
             return
 
 
 def _train(
-    name: str, run: Run, folder: PackFolder, writer: PackWriter | None, job: Job, team: Any, stop: Path
+    name: str, run: Run, folder: PackFolder, writer: PackWriter | None, job: Job, team: Any, stop: Stop
 ) -> Iterator[Event]:
+    """A run that fails by itself has failed; one that lost its team is tried again, by whoever started the team."""
+    from paceline.train.parallel.team import lost
+
     yield Event("began", folder.id, name)
     try:
         yield from _record(name, run, folder, writer, job, team, stop)
-    except PacelineError as error:
-        if isinstance(error, DeviceError):
+    except (DataError, DeviceError, RecordError):
+        raise
+    except (Exception, SystemExit) as error:
+        if lost(error):
             raise
+        reason = str(error) if isinstance(error, PacelineError) else f"{type(error).__name__}: {error}"
         if writer is not None:
-            writer.status(name, "failed", reason=str(error), traceback=traceback.format_exc(), timing=job.timing)
-        yield Event("ended", folder.id, name, status="failed", reason=str(error))
+            writer.status(name, "failed", reason=reason, traceback=traceback.format_exc(), timing=job.timing)
+        yield Event("ended", folder.id, name, status="failed", reason=reason)
 
 
 def _record(
-    name: str, run: Run, folder: PackFolder, writer: PackWriter | None, job: Job, team: Any, stop: Path
+    name: str, run: Run, folder: PackFolder, writer: PackWriter | None, job: Job, team: Any, stop: Stop
 ) -> Iterator[Event]:
     from paceline.train import checkpoint, device
     from paceline.train.loop import train
     from paceline.train.rows import Outcome, Row, Spent
 
     dataset = provenance.dataset(run, job)
+    yield from (Event("note", folder.id, name, reason=f"{dataset.name}: {note}") for note in dataset.notes)
     origin = provenance.origin(name, run, dataset.checksum, job)
     here = device.resolve(run.device)
     at = _newest(folder, team, here)
     resume = checkpoint.load(_kept(folder, at, team.rank)) if at else None
-    if resume and any(resume[key] != value for key, value in origin.items()):
+    changed = resume is not None and any(resume[key] != value for key, value in origin.items())
+    if team.any([changed], here)[0]:
         resume = None
     crowded = here.type == "cpu" and team.size // team.hosts * job.threads > usable_cores()
-    timing = "oversubscribed" if crowded else job.timing
+    timing = "oversubscribed" if crowded else provenance.timing(job, resume["timing"] if resume else job.timing)
     noted = {"timing": timing, "sources": origin["sources"], "devices": team.size, "hosts": team.hosts}
     if writer is not None:
         provenance.note_machine(folder, run, origin, job)
         writer.status(name, "running", **noted)
     files = provenance.files(job)
     saved, row = time.monotonic(), None
+    saving = float(resume.get("saving", 0.0)) if resume else 0.0  # seconds spent on checkpoints
     items = train(run, dataset, job.folder, resume, cores=job.threads, files=files, timed=job.timed, team=team)
     for item in items:
         if isinstance(item, Row):
@@ -102,8 +118,10 @@ def _record(
                 writer.row({"run": name, **row})
         elif isinstance(item, Spent):
             if writer is not None:
-                writer.telemetry({"run": name, **provenance.spent(item), "checkpoint": 0.0})
+                writer.telemetry({"run": name, **provenance.spent(item), "checkpoint": saving})
         elif isinstance(item, Outcome):
+            if not crowded:
+                noted["timing"] = provenance.timing(job, noted["timing"])
             if writer is not None:
                 if item.examined is not None:
                     writer.examined(provenance.examined(name, run, item.examined, job))
@@ -113,14 +131,16 @@ def _record(
             yield Event("ended", folder.id, name, step=item.step, status=item.status, reason=item.reason, row=row)
         else:
             late = time.monotonic() - saved > provenance.CHECKPOINT_SECONDS
-            stopping, save = team.any([team.first and stop.exists(), team.first and late], here)
+            stopping, save = team.any([team.first and stop(), team.first and late], here)
             if stopping or save:
+                begun = time.perf_counter()
                 if writer is not None:
                     writer.sync()
-                checkpoint.save(_kept(folder, item.step, team.rank), {**item.snapshot(), **origin})
+                kept = {**item.snapshot(), **origin, "timing": noted["timing"], "saving": saving}
+                checkpoint.save(_kept(folder, item.step, team.rank), kept)
                 team.wait()
                 _drop(folder, team.rank, but=item.step)
-                saved = time.monotonic()
+                saved, saving = time.monotonic(), saving + time.perf_counter() - begun
             if stopping:
                 items.close()  # type: ignore[attr-defined]
                 if writer is not None:

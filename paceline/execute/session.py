@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 
 from paceline.errors import DeviceError, RecordError, StudyError
+from paceline.execute import members
 from paceline.execute import speeds as kept_speeds
 from paceline.execute.capable import unable
 from paceline.execute.events import Event
@@ -95,7 +96,7 @@ class Session:
         """Packs for what no pack holds yet."""
         held = {state.run for known in self.packs for state in known.runs}
         fresh = [trial for trial in self.trials if trial.id in missing and trial.id not in held]
-        alone = self.study.measure == "time" or self.devices > 1
+        alone = self.study.measure == "time" or self.devices > 1 or members.processes() > 0
         return pack(fresh, self.costs, jobs=self.jobs, alone=alone, stacks=self.choice.stacks)
 
     def kept_packs(self, missing: set[str]) -> list[str]:
@@ -117,13 +118,14 @@ def open_session(study: Study, out: Path, *, jobs: int | None = None, stack: boo
     ids = {trial.id for trial in trials}
     runs = {run: state for run, state in states(packs).items() if run in ids}
     timed = study.measure == "time"
-    spread = max((trial.run.devices for trial in trials), default=1) > 1
+    spread = max((trial.run.devices for trial in trials), default=1) > 1 or members.processes() > 0
     alone = timed or spread or _accelerated(study)
-    if spread and jobs and jobs > 1:
-        raise StudyError("a study on several devices runs one run at a time; leave --jobs out.", key="devices")
+    if spread and (stack or (jobs and jobs > 1)):
+        raise StudyError("several devices train one run at a time; leave --jobs and --stack out.", key="devices")
     jobs_said = (jobs,) if jobs else (1,) if alone else tuple(sorted({1, usable_cores()}))
     stale = stale_runs(study, trials, runs)
-    return Session(study, folder, trials, packs, runs, stale, jobs_said, False if timed else stack, kept_speeds.load())
+    stack = False if timed or spread else stack
+    return Session(study, folder, trials, packs, runs, stale, jobs_said, stack, kept_speeds.load())
 
 
 def _cost(run: Run, jobs: int) -> Cost | None:
@@ -165,6 +167,14 @@ def set_stale_aside(session: Session) -> None:
 
 def execute(session: Session, *, data: Path | None = None, retry_failed: bool = False) -> Iterator[Event]:
     """Trains what is missing, and says how it goes."""
+    try:
+        yield from _execute(session, data, retry_failed)
+    finally:
+        if members.processes():
+            members.leader().dismiss()
+
+
+def _execute(session: Session, data: Path | None, retry_failed: bool) -> Iterator[Event]:
     make_folder(session.folder.path)
     with waited(session.folder.planning):
         session = _with_packs(session, read_packs(session.folder))
@@ -180,9 +190,10 @@ def execute(session: Session, *, data: Path | None = None, retry_failed: bool = 
         study=session.folder.path.absolute(),
         folder=session.study.folder,
         data=data.absolute() if data else None,
-        threads=max(1, usable_cores() // (session.jobs * session.devices)),
+        threads=max(1, usable_cores() // (session.jobs * (members.processes_here() or session.devices))),
         timing="exclusive" if session.jobs == 1 else "shared",
         wanted=frozenset(missing),
+        spread=session.devices > 1 or members.processes() > 0,
         timed=session.study.measure == "time",
         retry_failed=retry_failed,
         memory_share=MEMORY_SHARE / session.jobs,

@@ -2,42 +2,53 @@
 
 import contextlib
 import os
+import queue
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, cast
 
 from paceline.execute.events import Event
 from paceline.execute.job import Job
+from paceline.execute.provenance import note_turnaround
 from paceline.execute.rank import STOP
 from paceline.execute.single import Stop
 from paceline.record.layout import PackFolder
-from paceline.record.writer import PackWriter, read_statuses
+from paceline.record.writer import PackWriter
+from paceline.spec import Run
 
 RESTARTS = 3
 LOOK_SECONDS = 0.2
+LINGER = 30.0  # seconds that a team has to reach a step boundary once it is told to stop
 
 
-def train_spread(name: str, devices: int, folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
-    """Follows the team to its end; what it wrote is in the pack."""
+def train_spread(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
+    """Follows the team to its end; what it wrote is in the pack. How long it all took is noted at the end."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="paceline-") as room:
-        file = Path(room) / "job.json"
+        file, words = Path(room) / "job.json", Path(room) / "stderr"
         file.write_text(job.dumps())
-        process = _started(file, folder.id, devices, job)
-        try:
-            yield from _followed(process, file.with_name(STOP), stop)
-        finally:
-            if process.poll() is None:
-                process.terminate()
-            words = _ended(process)
-    yield from _settled(name, folder, job, process.returncode, words, time.perf_counter() - begun)
+        with words.open("wb") as said, _started(file, folder.id, run.devices, job, said) as process:
+            ended = False
+            try:
+                ended = yield from _followed(process, file.with_name(STOP), stop)
+            finally:
+                _end(process, ended)
+        last = _last_words(words.read_text(errors="replace"))
+    if note_turnaround(name, folder, time.perf_counter() - begun) or not ended or not process.returncode:
+        return
+    reason = last or f"torchrun ended with exit code {process.returncode}"
+    with PackWriter(folder) as writer:
+        writer.status(name, "failed", reason=reason, timing=job.timing)
+    yield Event("ended", folder.id, name, status="failed", reason=reason)
 
 
-def _started(file: Path, pack: str, devices: int, job: Job) -> subprocess.Popen[str]:
+def _started(file: Path, pack: str, devices: int, job: Job, said: IO[bytes]) -> subprocess.Popen[str]:
     """torchrun with a rendezvous on a free port of this host."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes=1", f"--nproc-per-node={devices}"]
     meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", f"--max-restarts={RESTARTS}"]
@@ -46,37 +57,58 @@ def _started(file: Path, pack: str, devices: int, job: Job) -> subprocess.Popen[
         [*torchrun, *meeting, "-m", "paceline.execute.rank", str(file), pack],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=said,
         text=True,
         env={**os.environ, **threads},
         start_new_session=True,
     )
 
 
-def _followed(process: subprocess.Popen[str], stopping: Path, stop: Stop) -> Iterator[Event]:
-    for line in cast(IO[str], process.stdout):
-        if stop() and not stopping.exists():
+def _followed(process: subprocess.Popen[str], stopping: Path, stop: Stop) -> Generator[Event, None, bool]:
+    """What the team tells, until it ends, refuses, or does not end though it is told to; whether it has ended."""
+    lines: queue.Queue[str] = queue.Queue()
+
+    def listen() -> None:
+        for line in cast(IO[str], process.stdout):
+            lines.put(line)
+        lines.put("")
+
+    threading.Thread(target=listen, daemon=True).start()
+    told = 0.0
+    while True:
+        if stop() and not told:
             stopping.touch()
-        with contextlib.suppress(ValueError, TypeError):
-            yield Event.loads(line)
+            told = time.monotonic()
+        if told and time.monotonic() - told > LINGER:
+            return False
+        with contextlib.suppress(queue.Empty):
+            line = lines.get(timeout=LOOK_SECONDS)
+            if not line:
+                return True
+            event = _heard(line)
+            if event is not None:
+                yield event
+                if event.kind == "refused":
+                    return False
 
 
-def _ended(process: subprocess.Popen[str]) -> str:
-    """The last words of a team that failed."""
-    said = cast(IO[str], process.stderr).read()
-    process.wait()
-    lines = [line for line in said.splitlines() if "Error" in line and "ChildFailedError" not in line]
-    return lines[-1].strip() if lines else ""
+def _heard(line: str) -> Event | None:
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        return Event.loads(line)
+    return None
 
 
-def _settled(name: str, folder: PackFolder, job: Job, code: int, words: str, seconds: float) -> Iterator[Event]:
-    """Notes how long the whole took, or that the team failed before it could say so."""
-    status = read_statuses(folder).get(name, {})
-    with PackWriter(folder) as writer:
-        if status.get("status") in ("done", "diverged"):
-            details = {key: value for key, value in status.items() if key != "status"}
-            writer.status(name, status["status"], **{**details, "turnaround_seconds": seconds})
-        elif code != 0:
-            reason = words or f"torchrun ended with exit code {code}"
-            writer.status(name, "failed", reason=reason, timing=job.timing)
-            yield Event("ended", folder.id, name, status="failed", reason=reason)
+def _end(process: subprocess.Popen[str], ended: bool) -> None:
+    """torchrun ends its processes when it is asked to; what does not end is killed."""
+    if not ended:
+        process.terminate()
+    try:
+        process.wait(timeout=LINGER)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _last_words(said: str) -> str:
+    """Of a team that failed: the last line that names an error of its own."""
+    lines = [line.strip() for line in said.splitlines() if "Error" in line and "ChildFailedError" not in line]
+    return lines[-1] if lines else ""

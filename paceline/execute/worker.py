@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from paceline.errors import PacelineError, RecordError
-from paceline.execute import neighbours
+from paceline.execute import members, neighbours
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.execute.provenance import missing
@@ -23,7 +23,6 @@ from paceline.record import machine
 from paceline.record.claim import Claim
 from paceline.record.layout import PackFolder, StudyFolder, read_json
 from paceline.record.writer import PackWriter
-from paceline.spec import Run
 
 
 def work(pack: str, job: Job, stop: Stop) -> Iterator[Event]:
@@ -36,25 +35,24 @@ def work(pack: str, job: Job, stop: Stop) -> Iterator[Event]:
         folder.drop_leftovers()
         stop = _while_held(claim, folder, stop)
         with neighbours.present():
-            yield from _spread(folder, job, stop)
+            if job.spread:
+                yield from _spread(folder, job, stop)
+                return
             with PackWriter(folder) as writer:
                 if read_json(folder.pack).get("stacked"):
                     yield from train_stacked(folder, writer, job, stop)
-                for run_name, run in _alone(folder, job):
+                for run_name, run in missing(folder, job):
                     if stop():
                         return
                     yield from train_one(run_name, run, folder, writer, job, stop)
 
 
 def _spread(folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
-    """The runs on several devices: their own processes write the pack, so this one does not have it open."""
+    """By processes of its own, a run on one device too, so that all are started alike. They write the pack."""
+    train = members.leader().train if members.processes() else train_spread
     for name, run in missing(folder, job):
-        if run.devices > 1 and not stop():
-            yield from train_spread(name, run.devices, folder, job, stop)
-
-
-def _alone(folder: PackFolder, job: Job) -> list[tuple[str, Run]]:
-    return [(name, run) for name, run in missing(folder, job) if run.devices == 1]
+        if not stop():
+            yield from train(name, run, folder, job, stop)
 
 
 def _while_held(claim: Claim, folder: PackFolder, stop: Stop) -> Stop:

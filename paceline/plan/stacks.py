@@ -21,7 +21,7 @@ def alike(run: Run) -> Hashable:
     and what the table says of a part."""
     parts = (run.data, _shape(run.model), _shape(run.loss))
     start = (run.weights, run.freeze, run.finetune_after, run.base_lr, run.image_size, run.normalize, run.augment)
-    return *parts, run.global_batch, run.order, run.subset, run.overlap, run.precision, run.device, start
+    return *parts, run.global_batch, run.order, run.subset, run.overlap, run.precision, run.device, run.devices, start
 
 
 def apart(run: Run) -> str | None:

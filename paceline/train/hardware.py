@@ -13,15 +13,18 @@ COMPILERS = ("c++", "g++", "clang++", "icpx")
 C_COMPILERS = ("cc", "gcc", "clang")
 
 
-def lacking(run: Run, cores: int) -> str:
-    """Why this machine, of which a run may use so many cores, cannot train it as it says; empty if it can."""
+def lacking(run: Run, cores: int, started: int = 0) -> str:
+    """Why this machine, of which a run may use so many cores, cannot train it as it says; empty if it can. `started`:
+    processes of torchrun, if it started this one."""
     try:
         target = device.resolve(run.device)
         precision.check(run.precision, target)
     except DeviceError as error:
         return str(error)
     cuda = target.type == "cuda"
-    if run.devices > 1 and cuda and run.devices > (count := torch.cuda.device_count()):
+    if started and run.devices > started:
+        return f"devices: {run.devices}, but torchrun has started {started} processes."
+    if not started and run.devices > 1 and cuda and run.devices > (count := torch.cuda.device_count()):
         return f"devices: {run.devices}, but there are {count} GPUs here. torchrun on several hosts has more."
     if run.devices > 1 and target.type == "mps":
         return "devices: more than 1 is for CUDA and CPU alone."

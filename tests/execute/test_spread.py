@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from paceline import api
 from paceline.cli import app
+from paceline.errors import RecordError
 from paceline.record.layout import StudyFolder
 from paceline.record.reader import read_packs, read_rows, states
 
@@ -53,7 +54,7 @@ def test_a_process_that_dies_is_started_again_and_the_curve_is_the_same(tmp_path
     said = {**LONG, "steps": 4000, "evaluate_every": 500, "devices": 2}
     file = write(tmp_path, said)
     monkeypatch.setenv("PACELINE_CHECKPOINT_SECONDS", "0.2")
-    killed = False
+    killed, after = False, []
     from paceline.execute.session import execute, open_session
 
     for event in execute(open_session(api.load(file), tmp_path / "runs")):
@@ -62,7 +63,11 @@ def test_a_process_that_dies_is_started_again_and_the_curve_is_the_same(tmp_path
             workers = [p for p in ranks if "torch.distributed.run" not in p.cmdline()]
             workers[-1].send_signal(signal.SIGKILL)
             killed = True
+        elif event.kind == "progress" and killed:
+            after.append(event.step)
     assert killed
+    assert min(after) > 0
+    assert event.status == "done"
     assert standing(tmp_path / "runs" / "s") == {"done": 1}
     broken = rows(tmp_path / "runs" / "s").sort("step")
     whole = write(tmp_path, said, name="whole")
@@ -90,3 +95,55 @@ def test_stopping_keeps_a_checkpoint_and_the_same_command_goes_on(tmp_path):
 def test_a_batch_smaller_than_the_devices_is_refused(tmp_path):
     done = CliRunner().invoke(app, ["check", str(write(tmp_path, {**LONG, "steps": 3, "batch": 2, "devices": 4}))])
     assert "a batch of 2 leaves some of 4 devices without an example" in done.output + str(done.exception)
+
+
+OWN = """
+import os, pathlib, time
+from torch import nn
+
+MARK = pathlib.Path(__file__).with_name("mark")
+
+class Own(nn.Module):
+    def __init__(self, input_shape, outputs):
+        super().__init__()
+        self.layer = nn.Linear(input_shape[0], outputs)
+
+    def forward(self, x):
+        self.before()
+        return self.layer(x)
+
+class Silent(Own):
+    def before(self):
+        if os.environ.get("RANK") == "1" and self.training and not MARK.exists():
+            MARK.touch()
+            time.sleep(1000)
+
+class Broken(Own):
+    def before(self):
+        raise ValueError("no such thing")
+"""
+
+
+def test_a_process_without_a_word_is_taken_for_lost_and_all_go_on(tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text(OWN)
+    monkeypatch.setenv("PACELINE_HANG_SECONDS", "5")
+    file = write(tmp_path, {**LONG, "model": "own:Silent", "steps": 20, "devices": 2})
+    api.run(api.load(file), out=tmp_path / "runs")
+    assert (tmp_path / "mark").exists()
+    assert standing(tmp_path / "runs" / "s") == {"done": 1}
+
+
+def test_a_run_that_fails_by_itself_is_not_tried_again(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    file = write(tmp_path, {**LONG, "model": "own:Broken", "steps": 20, "devices": 2})
+    api.run(api.load(file), out=tmp_path / "runs")
+    (state,) = states(read_packs(StudyFolder(tmp_path / "runs" / "s"))).values()
+    assert (state.status, state.details["reason"]) == ("failed", "ValueError: no such thing")
+    assert "forward" in state.details["traceback"]
+
+
+def test_data_that_is_not_there_ends_the_team_at_once(tmp_path):
+    (tmp_path / "empty").mkdir()
+    file = write(tmp_path, {**LONG, "data": "mnist", "steps": 3, "devices": 2})
+    with pytest.raises(RecordError, match="mnist"):
+        api.run(api.load(file), out=tmp_path / "runs", data=tmp_path / "empty")

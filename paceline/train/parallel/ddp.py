@@ -20,6 +20,8 @@ HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 class DDP(Strategy):
+    group: dist.ProcessGroup | None = None  # that exchanges gradients; None: the whole team
+
     def __init__(self, team: Team, bucket_mb: float = 25.0, compress: str = "none", rank: int = 2) -> None:
         super().__init__(team)
         self.factor = float(team.size)
@@ -29,14 +31,15 @@ class DDP(Strategy):
     def forward(self, model: nn.Module) -> Forward:
         wrapped = DistributedDataParallel(
             model,
+            process_group=self.group,
             bucket_cap_mb=ONE_BUCKET if self._compress == "powersgd" else self._bucket_mb,
             **_LEAVE_BUFFERS,
             gradient_as_bucket_view=True,
         )
         if self._compress in HALF:
-            wrapped.register_comm_hook(self.team.size, _halved(HALF[self._compress]))
+            wrapped.register_comm_hook(self.team.size, _halved(HALF[self._compress], self.group))
         elif self._compress == "powersgd":
-            state = powerSGD_hook.PowerSGDState(None, self._matrix_rank, start_powerSGD_iter=3)
+            state = powerSGD_hook.PowerSGDState(self.group, self._matrix_rank, start_powerSGD_iter=3)
             wrapped.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
         self._wrapped = wrapped
         return wrapped
@@ -52,13 +55,13 @@ class DDP(Strategy):
         return ring(whole // 2 if self._compress in HALF else whole, self.team.size)
 
 
-def _halved(dtype: torch.dtype) -> Any:
+def _halved(dtype: torch.dtype, group: dist.ProcessGroup | None) -> Any:
     """torch's own bf16 hook wants NCCL; this one serves every backend."""
 
     def hook(size: int, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:  # type: ignore[name-defined]
         whole = bucket.buffer()
         half = whole.to(dtype).div_(size)
-        exchanged = dist.all_reduce(half, async_op=True).get_future()
+        exchanged = dist.all_reduce(half, group=group, async_op=True).get_future()
         return exchanged.then(lambda found: whole.copy_(found.value()[0]))  # type: ignore[no-any-return]
 
     return hook

@@ -3,6 +3,7 @@
 Each has one device. Alone, every word here costs nothing.
 """
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +15,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from paceline.errors import DeviceError
+from paceline.train.parallel import meeting
 
-HANG_SECONDS = 120.0  # without a word from a rank, after which it is taken for lost
+HANG_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,6 @@ class Team:
     def first(self) -> bool:
         """Whether this process writes what is recorded."""
         return self.rank == 0
-
-    def places(self, count: int) -> Tensor:
-        """Which of so many examples of a batch are this process's: every size-th."""
-        return torch.arange(self.rank, count, self.size)
 
     def stretch(self, count: int) -> tuple[int, int]:
         """The consecutive examples of a split that this process evaluates."""
@@ -91,23 +89,39 @@ ALONE = Team()
 
 
 @contextmanager
-def gathered(kind: str, devices: int) -> Iterator[Team]:
-    """The team that torchrun has started, for as long as the context lasts. `kind` of device: cpu or cuda."""
-    size = int(os.environ["WORLD_SIZE"])
-    if size != devices:
+def gathered(kind: str, devices: int, room: str = "team") -> Iterator[Team]:
+    """The first so many processes that torchrun has started, for as long as the context lasts. `kind` of device: cpu
+    or cuda; `room`: a name for where they meet, another for every team."""
+    if devices == 1:
+        yield ALONE
+        return
+    rank, size, local = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
+    if rank >= devices or size < devices:
         raise DeviceError(f"the run is for {devices} devices, but torchrun has started {size} processes.")
-    local = int(os.environ["LOCAL_RANK"])
     if kind == "cuda":
         if local >= torch.cuda.device_count():
             raise DeviceError(f"process {local} of this host has no GPU: there are {torch.cuda.device_count()}.")
         torch.cuda.set_device(local)
-    backend = "nccl" if kind == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=timedelta(seconds=HANG_SECONDS))
+    backend, patience = "nccl" if kind == "cuda" else "gloo", timedelta(seconds=hang_seconds())
+    store = meeting.room(room)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=devices, timeout=patience)
     try:
-        hosts = size // int(os.environ.get("LOCAL_WORLD_SIZE", size))
-        yield Team(dist.get_rank(), size, hosts)
+        yield Team(rank, devices, math.ceil(devices / int(os.environ.get("LOCAL_WORLD_SIZE", size))))
     finally:
         dist.destroy_process_group()
+
+
+def hang_seconds() -> float:
+    """After which a process without a word is taken for lost."""
+    return float(os.environ.get("PACELINE_HANG_SECONDS", HANG_SECONDS))
+
+
+def lost(error: BaseException) -> bool:
+    """Whether it says that another process is gone or silent, and nothing about this one."""
+    words = str(error).lower()
+    return isinstance(error, dist.DistError) or (
+        isinstance(error, RuntimeError) and any(word in words for word in ("gloo", "nccl", "connection", "timed out"))
+    )
 
 
 def average(tensors: Iterable[Tensor], size: int) -> None:

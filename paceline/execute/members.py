@@ -1,0 +1,89 @@
+"""Several hosts: torchrun starts `paceline run` in every process; the first of them leads, the others do as it says.
+
+torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=HOST:PORT -m paceline run STUDY
+
+The leader plans, writes and tells as ever. An order goes to the others through the store that all of them meet at; of a
+run on N devices the first N processes are the team. When a process dies torchrun starts all of them again, and the
+same command goes on. Records and data lie where every host sees them.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from paceline.execute.events import Event
+from paceline.execute.job import Job
+from paceline.execute.provenance import note_turnaround
+from paceline.execute.rank import work
+from paceline.execute.single import Stop
+from paceline.record.layout import PackFolder, StudyFolder
+from paceline.spec import Run
+
+_ENDLESS = timedelta(days=365)
+_NEEDED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+def processes() -> int:
+    """How many torchrun has started, this one among them; 0 if it was not torchrun that started this."""
+    return int(os.environ["WORLD_SIZE"]) if all(name in os.environ for name in _NEEDED) else 0
+
+
+def processes_here() -> int:
+    """Of these, on this host."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", processes()))
+
+
+def follows() -> bool:
+    """Whether this process waits for orders."""
+    return processes() > 0 and int(os.environ["RANK"]) > 0
+
+
+def follow() -> None:
+    """Does what the leader orders, until it orders no more."""
+    number = 0
+    while order := _heard(number):
+        job = Job.loads(order["job"])
+        if int(os.environ["RANK"]) < order["devices"]:
+            for _ in work(StudyFolder(job.study).pack(order["pack"]), job, lambda: False, f"team-{number}"):
+                pass
+        number += 1
+
+
+class Leader:
+    """Gives orders, and is the first to do them."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def train(self, name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
+        begun, number = time.perf_counter(), self._number
+        self._number += 1
+        order = {"pack": folder.id, "devices": run.devices, "job": job.dumps()}
+        _store().set(f"order-{number}", json.dumps(order))
+        yield from work(folder, job, stop, f"team-{number}")
+        note_turnaround(name, folder, time.perf_counter() - begun)
+
+    def dismiss(self) -> None:
+        _store().set(f"order-{self._number}", "")
+
+
+@cache
+def leader() -> Leader:
+    return Leader()
+
+
+def _heard(number: int) -> dict[str, Any]:
+    key = f"order-{number}"
+    _store().wait([key], _ENDLESS)
+    said = _store().get(key)
+    return json.loads(said) if said else {}
+
+
+def _store() -> Any:
+    from paceline.train.parallel.meeting import met
+
+    return met()

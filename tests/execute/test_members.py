@@ -1,0 +1,62 @@
+"""`paceline run` in processes that torchrun has started: the first leads, the others follow."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from .studies import BASE, rows, standing, write
+
+BY_HAND = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost"}
+
+
+def started(file: Path, out: Path, processes: int) -> subprocess.CompletedProcess[str]:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}"]
+    meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]
+    command = [*torchrun, *meeting, "-m", "paceline", "run", str(file), "--out", str(out)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_first_processes_are_the_team_and_one_writes(tmp_path):
+    base = {**BASE, "precision": "fp64", "device": "cpu", "steps": 12, "evaluate_every": 4}
+    file = write(tmp_path, base, compare={"devices": [1, 2, 3]})
+    done = started(file, tmp_path / "runs", 2)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("2 of 3 done") == 1
+    assert "devices: 3, but torchrun has started 2 processes" in done.stdout
+    assert standing(tmp_path / "runs" / "s") == {"done": 2}
+    table = rows(tmp_path / "runs" / "s").sort("step", "run")
+    assert table["step"].to_list() == [0, 0, 4, 4, 8, 8, 12, 12]
+    one, two = (group["loss"].to_list() for _, group in table.group_by("run", maintain_order=True))
+    assert one == pytest.approx(two, rel=1e-9)
+    assert table.filter(pl.col("step") == 12)["loss"].n_unique() <= 2
+
+
+def test_a_study_that_cannot_be_read_ends_all_processes(tmp_path):
+    file = write(tmp_path, {**BASE, "steps": 3, "batch": 1, "devices": 2})
+    done = started(file, tmp_path / "runs", 2)
+    assert done.returncode != 0
+    assert "a batch of 1 leaves some of 2 devices without an example" in done.stderr
+
+
+def test_a_port_in_use_is_named(tmp_path):
+    file = write(tmp_path, {**BASE, "steps": 3, "devices": 2, "device": "cpu"})
+    with socket.socket() as busy:
+        busy.bind(("", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "paceline", "run", str(file), "--out", str(tmp_path / "runs")],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, **BY_HAND, "MASTER_PORT": str(port)},
+        )
+    assert done.returncode == 2
+    assert f"cannot meet at localhost:{port}" in done.stderr
+    assert "Is the port in use?" in done.stderr
