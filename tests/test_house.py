@@ -37,15 +37,17 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "analyse",
         "execute.events",
         "execute.session",
+        "execute.anatomy",
         "data.progress",
         "errors",
         "cache",
     ),
     "gallery": (),
 }
-FRONT = ("__init__", "api", "cli")
+FRONT = ("__init__", "__main__", "api", "cli")
 WORKER = ("data", "train")  # of the files of execute that run in a worker, inside their functions
-IN_WORKER = tuple(f"execute.{name}" for name in ("worker", "single", "stacked", "provenance", "calibrate", "capable"))
+_TRAINING = ("worker", "single", "stacked", "rank", "members", "anatomy", "provenance", "calibrate", "capable")
+IN_WORKER = tuple(f"execute.{name}" for name in _TRAINING)
 
 
 class Import(NamedTuple):
@@ -160,6 +162,13 @@ def _model(entry: Entry) -> None:
     _takes(entry, by_place=0, by_name={"input_shape", "outputs"})
 
 
+def _strategy(entry: Entry) -> None:
+    from paceline.train.parallel.strategy import Strategy
+
+    assert issubclass(_resolve(entry), Strategy)
+    _takes(entry, by_place=0, by_name={"team"})
+
+
 def _two_then_knobs(entry: Entry) -> None:
     _takes(entry, by_place=2, by_name=set())
 
@@ -220,6 +229,7 @@ CONTRACTS: dict[str, Callable[[Entry], None]] = {
     "loss": _two_then_knobs,
     "optimizer": _rule,
     "schedule": _two_then_knobs,
+    "strategy": _strategy,
 }
 
 

@@ -12,6 +12,7 @@ from paceline.record.layout import PackFolder, StudyFolder
 from paceline.record.writer import is_telemetry
 
 _SECONDS = ("seconds", "loader", "copy", "forward", "backward", "exchange", "optimizer", "evaluation", "checkpoint")
+_LATER = {"exchange": 0.0}  # what records of earlier versions do not say
 _BYTES = ("resident_bytes", "allocated_bytes", "reserved_bytes", "device_used_bytes", "device_bytes")
 _POWER = ("utilisation", "power_watts", "energy_joules")
 TELEMETRY: dict[str, Any] = {
@@ -53,7 +54,7 @@ def _lines(folder: PackFolder) -> Iterator[dict[str, Any]]:
     data = folder.telemetry.read_bytes() if folder.telemetry.exists() else b""
     lines = data.split(b"\n")
     for number, text in enumerate(lines, 1):
-        if is_telemetry(text) and _whole(line := json.loads(text)):
+        if is_telemetry(text) and _whole(line := {**_LATER, **json.loads(text)}):
             yield {name: line.get(name) for name in TELEMETRY}
         elif text.strip() and (number < len(lines) or is_telemetry(text)):
             raise RecordError(
@@ -67,7 +68,7 @@ def _whole(line: dict[str, Any]) -> bool:
     sizes = [value for name in _BYTES if (value := line.get(name)) is not None]
     power = [value for name in _POWER if (value := line.get(name)) is not None]
     counts = [line["step"], line.get("examples"), *sizes]
-    seconds = [line.get(name, 0.0 if name == "exchange" else None) for name in _SECONDS]
+    seconds = [line.get(name) for name in _SECONDS]
     return all(isinstance(n, int) for n in counts) and all(map(_is_amount, [*counts, *seconds, *power]))
 
 

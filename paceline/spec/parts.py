@@ -277,6 +277,27 @@ TABLE: dict[str, dict[str, Entry]] = {
             {**_beta, "beta1": share(0.9, above=True), "weight_decay": _penalty},
         ),
     },
+    "schedule": {
+        "constant": Entry("paceline.optim.schedules:constant"),
+        "exponential": Entry(
+            "paceline.optim.schedules:exponential",
+            {"rate": number(low=0, above=True), "every": integer(low=1), "staircase": flag(False)},
+        ),
+        "step": Entry(
+            "paceline.optim.schedules:step_decay",
+            {"at": Arg("integers", low=0), "rate": number(0.1, low=0, above=True)},
+        ),
+        "cosine": Entry("paceline.optim.schedules:cosine", {"final": _share}),
+        "linear": Entry("paceline.optim.schedules:linear", {"final": _share}),
+        "one_cycle": Entry(
+            "paceline.optim.schedules:one_cycle",
+            {
+                "peak_at": number(0.3, low=0, high=1),
+                "start": number(0.04, low=0, high=1),
+                "final": number(4e-6, low=0, high=1),
+            },
+        ),
+    },
     "strategy": {
         "ddp": Entry(
             "paceline.train.parallel.ddp:DDP",
@@ -304,26 +325,5 @@ TABLE: dict[str, dict[str, Entry]] = {
             about="each has some of the layers",
         ),
         "tensor": Entry("paceline.train.parallel.tensor:TensorParallel", about="each has a part of the dense layers"),
-    },
-    "schedule": {
-        "constant": Entry("paceline.optim.schedules:constant"),
-        "exponential": Entry(
-            "paceline.optim.schedules:exponential",
-            {"rate": number(low=0, above=True), "every": integer(low=1), "staircase": flag(False)},
-        ),
-        "step": Entry(
-            "paceline.optim.schedules:step_decay",
-            {"at": Arg("integers", low=0), "rate": number(0.1, low=0, above=True)},
-        ),
-        "cosine": Entry("paceline.optim.schedules:cosine", {"final": _share}),
-        "linear": Entry("paceline.optim.schedules:linear", {"final": _share}),
-        "one_cycle": Entry(
-            "paceline.optim.schedules:one_cycle",
-            {
-                "peak_at": number(0.3, low=0, high=1),
-                "start": number(0.04, low=0, high=1),
-                "final": number(4e-6, low=0, high=1),
-            },
-        ),
     },
 }

@@ -18,7 +18,7 @@ from paceline.record.writer import PackWriter, is_telemetry
 
 
 def line(run: str, step: int = 10, **more: Any) -> dict[str, Any]:
-    phases = {"loader": 0.1, "copy": 0, "forward": 0.3, "backward": 0.4, "optimizer": 0.1}
+    phases = {"loader": 0.1, "copy": 0, "forward": 0.3, "backward": 0.4, "exchange": 0.0, "optimizer": 0.1}
     beside = {"evaluation": 0.5, "checkpoint": 0.0}
     device = dict.fromkeys(("allocated_bytes", "reserved_bytes", "device_used_bytes", "device_bytes"))
     used = {"resident_bytes": 2**30, **device, "utilisation": 0.75, "power_watts": None, "energy_joules": None}
@@ -116,3 +116,9 @@ def test_the_beginning_of_a_line_is_never_one(cut: int) -> None:
     text = json.dumps(line("a")).encode()
     assert is_telemetry(text)
     assert not is_telemetry(text[: min(cut, len(text) - 1)])
+
+
+def test_a_record_of_before_several_devices_has_no_exchange(tmp_path: Path) -> None:
+    earlier = {name: value for name, value in line("a").items() if name != "exchange"}
+    write(PackFolder(tmp_path / "p"), earlier)
+    assert read(tmp_path, "a")["exchange"].to_list() == [0.0]

@@ -42,6 +42,11 @@ DEFAULTS = {
     "compile": False,
     "fused": None,
     "threads": None,
+    "devices": 1,
+    "strategy": "ddp",
+    "batch_mode": "global",
+    "lr_scale": "none",
+    "sync_batch_norm": False,
 }
 REQUIRED = {"data", "model", "optimizer", "lr"}
 

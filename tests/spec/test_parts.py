@@ -21,7 +21,7 @@ DEFAULTS = [
 
 
 def test_the_kinds_are_the_parts_of_a_run() -> None:
-    assert tuple(TABLE) == PARTS == ("data", "model", "loss", "optimizer", "schedule")
+    assert tuple(TABLE) == PARTS == ("data", "model", "loss", "optimizer", "schedule", "strategy")
 
 
 @pytest.mark.parametrize(("kind", "name", "key"), DEFAULTS)

@@ -1,14 +1,18 @@
 """Data parallel with the optimizer's state divided: each device updates its share of the parameters (ZeRO, stage 1)."""
 
+import warnings
 from typing import Any
 
 import torch
 from torch import nn
-from torch.distributed.optim import ZeroRedundancyOptimizer
 
 from paceline.train.parallel.ddp import DDP
 from paceline.train.parallel.strategy import Make
 from paceline.train.parallel.team import Team
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # torch warns of what its own module uses
+    from torch.distributed.optim import ZeroRedundancyOptimizer
 
 
 class Zero(DDP):
