@@ -30,7 +30,14 @@ def apart(run: Run) -> str | None:
         return "several devices train it"
     if run.loader is not None:
         return "a loader with workers feeds one run"
-    if run.accumulate > 1 or run.compile or run.threads or run.fused is not None or run.channels_last is not None:
+    if (
+        run.accumulate > 1
+        or run.compile
+        or run.threads
+        or run.fused is not None
+        or run.channels_last is not None
+        or run.noise_every
+    ):
         return "how it computes is said, which is of a run alone"
     if run.precision not in ("fp32", "fp64"):
         return "in mixed precision each trains by itself"

@@ -157,6 +157,7 @@ class Run(Frozen):
     batch_mode: Literal["global", "per_device"] = "global"  # whose size `batch` is
     lr_scale: Literal["none", "linear", "sqrt"] = "none"  # how lr grows with devices
     sync_batch_norm: bool = False  # batch norm over the batch of all devices
+    noise_every: Whole | None = Field(None, ge=1)  # steps between two looks at the noise of gradients
     seed: Whole = Field(0, ge=0)
     trial: Whole = Field(0, ge=0)  # repetition of a timing with the same seed
 
@@ -230,6 +231,12 @@ def check(run: Run) -> None:
         raise ArgumentError(
             f"batches of {run.batch} have no {run.accumulate} parts; say at most {run.batch}.", "accumulate"
         )
+    if run.noise_every and run.precision == "fp16":
+        raise ArgumentError("in fp16 gradients have a scale of their own; say precision: bf16.", "noise_every")
+    if run.noise_every and run.compile:
+        raise ArgumentError("a compiled model is not looked into; leave one of the two out.", "noise_every")
+    if run.noise_every and run.devices > 1 and run.strategy.name not in ("ddp", "zero"):
+        raise ArgumentError("the noise of gradients needs strategy ddp or zero, or one device.", "noise_every")
     if run.loader is not None and run.freeze == "base" and embeds(run):
         raise ArgumentError("a frozen base sees each image once; what it makes of them is in memory.", "loader")
     sgd = run.optimizer.complete if run.optimizer.name == "sgd" else {}

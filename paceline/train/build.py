@@ -213,7 +213,7 @@ def share_of(run: Run, folder: Path) -> Callable[[float], float]:
     """What the loss of a part of a batch counts for, by its share of the examples."""
     found = resolve(run.loss, folder)
     if isinstance(found, Loss) and found.values is None:
-        raise StudyError(f"{run.loss.name} has to see a batch whole; say accumulate: 1.", key="accumulate")
+        raise StudyError(f"{run.loss.name} has to see a batch whole, on one device and without accumulate.", key="loss")
     return (lambda share: 1.0) if isinstance(found, Loss) and found.total else (lambda share: share)
 
 

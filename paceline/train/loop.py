@@ -34,6 +34,7 @@ from paceline.train.evaluate import Score, evaluate
 from paceline.train.examine import examinable, examine
 from paceline.train.gauge import Gauge
 from paceline.train.look import look
+from paceline.train.noise import Noise
 from paceline.train.parallel.beat import Beat
 from paceline.train.parallel.norm import synced, uncounted
 from paceline.train.parallel.strategy import Strategy
@@ -75,6 +76,7 @@ def train(
         torch.set_num_threads(resume["threads"])
         position.load(resume["position"])
         stopper.load(resume["stopper"])
+        made.noise.load(resume["noise"])
     trained.mode()
     forward, compile_seconds = _forward(run, made)
     clock = Clock(made.device, **(resume["clock"] if resume else {}))
@@ -93,6 +95,7 @@ def train(
             "position": position.__dict__,
             "clock": clock.state(),
             "stopper": stopper.state(),
+            "noise": made.noise.state(),
             "telemetry": telemetry.state(),
             "energy": gauge.energy,
             "threads": torch.get_num_threads(),
@@ -105,7 +108,11 @@ def train(
                 for name, split in made.held_out.items()
             }
         scores = {name: score for name, (score, _) in found.items()}
-        return row(position.mark(classes, made.sharers), clock, scores, lr, _extras(model)), scores, found["test"][1]
+        return (
+            row(position.mark(classes, made.sharers), clock, scores, lr, _extras(model, made.noise)),
+            scores,
+            found["test"][1],
+        )
 
     def spent() -> Spent:
         phases = telemetry.phases(clock.seconds)
@@ -143,6 +150,7 @@ def train(
             device.seed(made.device, key(run.seed, "layers", batch.step, *made.own_draws))
             telemetry.mark(OTHER)
             loss, outputs = _learn(run, made, forward, telemetry, batch, x, y)
+            made.noise.whole(batch, trained.parameters)
             _clip(run, made)
             trained.step()
             telemetry.mark(OPTIMIZER)
@@ -164,6 +172,7 @@ def train(
                 now, scores, answers = measure(lr)
                 yield now
                 position.clear()
+                made.noise.clear()
                 over = ending(now, last, total, stopper.verdict(scores), clock)
                 if over or time.perf_counter() - told > TOLD_SECONDS:
                     yield spent()
@@ -219,6 +228,8 @@ def _learn(
     if whole is not None:
         telemetry.mark(BACKWARD)
         return whole
+    if made.noise.wanted(batch) and not made.noise.in_parts:
+        _half(made, batch, x, y, reseed)
     losses, answers = [], []
     parts = list(_parts(batch, x, y, run.accumulate))
     for number, (inputs, targets, places) in enumerate(parts, 1):
@@ -228,7 +239,7 @@ def _learn(
                 outputs = forward(inputs)
             outputs = outputs.to(made.dtype)
             loss = made.loss(outputs, targets)
-            if made.share_of is not None:
+            if made.in_parts:
                 loss = loss * (made.share_of(len(targets) / batch.count) if batch.counts else 0.0)
             telemetry.mark(FORWARD)
             made.trained.backward(loss * made.strategy.factor if made.strategy.factor != 1 else loss)
@@ -239,6 +250,20 @@ def _learn(
     if len(losses) == 1:
         return losses[0], answers[0]
     return torch.stack(losses).sum(), torch.cat(answers)
+
+
+def _half(made: "_SetUp", batch: Batch, x: Tensor, y: Tensor, reseed: Callable[[Tensor | None], None]) -> None:
+    """The gradients of half a batch, for their noise; nothing is learnt from it."""
+
+    def gradients() -> tuple[Tensor, ...]:
+        count = batch.count // 2
+        reseed(torch.arange(count, device=y.device))
+        with made.cast:
+            outputs = made.model(x[:count])
+        loss = made.loss(outputs.to(made.dtype), y[:count]) * made.share_of(0.5) * 2
+        return torch.autograd.grad(loss, made.trained.parameters, materialize_grads=True)
+
+    made.noise.half(gradients)
 
 
 def _parts(batch: Batch, x: Tensor, y: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
@@ -263,7 +288,8 @@ class _SetUp:
     sharers: Team  # the processes that have other examples of the batch
     judges: Team  # those that evaluate other examples
     loss: build.Criterion
-    share_of: Callable[[float], float] | None  # what the loss of a part of a batch counts for; None: batches are whole
+    share_of: Callable[[float], float]  # what the loss of a part of a batch counts for
+    in_parts: bool  # whether batches come in parts, on several devices or one after the other
     factor: build.Schedule  # on lr, by step
     feed: Feed
     copies: bool  # batches come from the host
@@ -273,6 +299,7 @@ class _SetUp:
     composition: Composition
     total: int  # steps
     random_layers: list[Any]  # whose draws follow the step
+    noise: Noise
     peaks: bool  # whether its memory can be told from that of earlier runs
     own_draws: tuple[int, ...]  # what sets the draws of torch's own random layers apart from those of other devices
     look_every: int  # steps after which the loss is looked at: on a GPU a look makes it wait
@@ -301,6 +328,7 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
         if name != "train"
     }
     sharers = team if strategy.shards_data else ALONE
+    in_parts = run.accumulate > 1 or sharers.size > 1
     composition = Composition(run, len(dataset.train), sharers.rank, sharers.size)
     example = held_out["test"].chunk(0, 1)
     if run.threads:
@@ -317,7 +345,8 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
         sharers=sharers,
         judges=team if strategy.whole_models else ALONE,
         loss=build.loss(run, folder),
-        share_of=build.share_of(run, folder) if run.accumulate > 1 or sharers.size > 1 else None,
+        share_of=build.share_of(run, folder) if in_parts or run.noise_every else lambda share: share,
+        in_parts=in_parts,
         factor=build.schedule(run, folder),
         feed=feed(run, dataset.train, target, dtype, channels_last, shown),
         copies=run.loader is not None,
@@ -327,6 +356,7 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
         composition=composition,
         total=composition.total_steps(),
         random_layers=random_layers,
+        noise=Noise(run, model, sharers, strategy.factor),
         peaks=peaks,
         own_draws=(team.rank,) if sharers.size > 1 else (),
         look_every=1 if target.type == "cpu" else 50,
@@ -387,5 +417,6 @@ def _clip(run: Run, made: _SetUp) -> None:
             nn.utils.clip_grads_with_norm_(parameters, run.clip_norm, norm)
 
 
-def _extras(model: nn.Module) -> dict[str, float]:
-    return model.extras() if hasattr(model, "extras") else {}  # type: ignore[operator]
+def _extras(model: nn.Module, noise: Noise) -> dict[str, float]:
+    said = model.extras() if hasattr(model, "extras") else {}  # type: ignore[operator]
+    return {**said, **noise.extras()}

@@ -47,6 +47,7 @@ DEFAULTS = {
     "batch_mode": "global",
     "lr_scale": "none",
     "sync_batch_norm": False,
+    "noise_every": None,
 }
 REQUIRED = {"data", "model", "optimizer", "lr"}
 

@@ -14,7 +14,7 @@ from .studies import study
 SETTINGS = (
     "Allowed: accumulate, augment, base_lr, batch, batch_mode, channels_last, clip_norm, clip_value, compile, data, "
     "device, devices, early_stop, epochs, evaluate_every, finetune_after, freeze, fused, image_size, loader, loss, lr, "
-    "lr_scale, model, normalize, optimizer, order, overlap, precision, schedule, seed, steps, strategy, subset, sync_batch_norm, threads, warmup, weights."
+    "lr_scale, model, noise_every, normalize, optimizer, order, overlap, precision, schedule, seed, steps, strategy, subset, sync_batch_norm, threads, warmup, weights."
 )
 NESTED = "dotted keys go into data, model, loss, optimizer, schedule, strategy, subset, early_stop, augment, loader."
 

@@ -11,7 +11,8 @@ import torch
 
 from paceline.spec import Run
 from paceline.spec.parts import TABLE
-from tests.train.parallel.together import trained
+from tests.train.gradients import first_norms
+from tests.train.parallel.together import pictures, trained
 
 BASE: dict[str, Any] = {
     "data": "synthetic",
@@ -47,6 +48,7 @@ EXACT: dict[str, dict[str, Any]] = {
     "tensor, clipped": {"strategy": "tensor", "clip_norm": 0.1},
     "tensor, mlp": {"strategy": "tensor", "model": {"name": "mlp", "widths": [8, 6]}},
 }
+NOISE: dict[str, Any] = {"model": "softmax", "epochs": None, "steps": 3, "evaluate_every": 1, "noise_every": 1}
 NEAR: dict[str, dict[str, Any]] = {
     "fp16": {"strategy": {"name": "ddp", "compress": "fp16"}, "precision": "fp32"},
     "bf16": {"strategy": {"name": "ddp", "compress": "bf16"}, "precision": "fp32"},
@@ -60,7 +62,7 @@ NEAR: dict[str, dict[str, Any]] = {
 def spread(tmp_path_factory) -> dict[str, dict[str, Any]]:
     """All of them by one team: starting one takes seconds."""
     room = tmp_path_factory.mktemp("team")
-    cases = EXACT | NEAR
+    cases = EXACT | NEAR | {"noise": NOISE}
     (room / "runs.json").write_text(json.dumps([BASE | said for said in cases.values()]))
     script = Path(__file__).with_name("together.py")
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--rdzv-backend=c10d"]
@@ -105,6 +107,16 @@ def test_what_is_not_the_same_learns_too(name, spread):
     assert found[0]["loss"] == pytest.approx(expected[0]["loss"], rel=1e-5)
     assert found[-1]["train_loss"] < found[1]["train_loss"] or found[-1]["loss"] < found[0]["loss"]
     assert found[-1]["loss"] != expected[-1]["loss"]
+
+
+def test_the_noise_of_gradients_is_that_of_the_devices_parts(spread):
+    run = Run.model_validate({**BASE, **NOISE, "devices": 1})
+    *small, big = first_norms(run, pictures(), [slice(0, None, 2), slice(1, None, 2), slice(None)])
+    before, found = spread["noise"]["extras"][:2]
+    assert before == {}
+    assert (found["noise_small_batch"], found["noise_big_batch"]) == (10, 20)
+    assert found["noise_small_norm2"] == pytest.approx(sum(small) / 2)
+    assert found["noise_big_norm2"] == pytest.approx(big)
 
 
 def test_waiting_for_the_others_is_told_apart(spread):

@@ -47,6 +47,7 @@ def trained(run: Run, team: Team = ALONE) -> dict[str, object]:
         "phases": spent.phases,
         "seconds": spent.seconds,
         "sent": outcome.speed.sent_bytes if outcome.speed else 0,
+        "extras": [row.extras for row in rows],
         "imbalance": outcome.speed.imbalance if outcome.speed else 0,
     }
 
