@@ -44,6 +44,11 @@ Stack = Annotated[
     bool | None,
     typer.Option("--stack/--no-stack", help="Whether like runs train as one program; unsaid, what is fastest."),
 ]
+Goal = Annotated[
+    float | None,
+    typer.Option("--target", metavar="VALUE", help="Accuracy (or loss) to time; unsaid, what the study stops at."),
+]
+Price = Annotated[float | None, typer.Option("--price", metavar="P", help="Of a device-hour: what runs cost.")]
 
 OUT = Path("runs")
 SHOWN = 30  # settings that `run` prints at its end
@@ -142,6 +147,7 @@ def run(
     from paceline.api import load, results
     from paceline.errors import RecordError
     from paceline.execute.calibrate import calibrate
+    from paceline.execute.members import follow, follows
     from paceline.execute.session import execute, open_session, set_stale_aside
     from paceline.report.methods import totals
     from paceline.report.names import titled
@@ -150,6 +156,9 @@ def run(
     from paceline.report.results import compact
     from paceline.report.terminal import duration, show
 
+    if follows():
+        follow()
+        return
     console = _console()
     loaded = load(study, sets=sets, seeds=seeds, scale=scale)
     session = open_session(loaded, out, jobs=jobs, stack=stack)
@@ -255,18 +264,22 @@ def report(
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Charts as PNG, SVG and PDF, tables as files.")
     ] = None,
+    target: Goal = None,
+    price: Price = None,
     out: Out = OUT,
 ) -> None:
     """One page that answers the study's question: sentences, tables, charts, methods. It needs no network."""
     from paceline.api import results
+    from paceline.report.answer import answer
     from paceline.report.figures import write_figures
     from paceline.report.page import write_page
 
     found = results(study, out=out)
-    print(found.answer.text)
-    print(f"Report: {write_page(found.answer, file or found.folder / 'report.html')}")
+    said = answer(found, found.folder, target=target, price=price)
+    print(said.text)
+    print(f"Report: {write_page(said, file or found.folder / 'report.html')}")
     if figures is not None:
-        print(f"{len(write_figures(found.answer, figures))} files in {figures}")
+        print(f"{len(write_figures(said, figures))} files in {figures}")
 
 
 @app.command()
@@ -305,24 +318,31 @@ def compare(
 def predict(
     study: StudyArgument,
     devices: Annotated[str, typer.Option("--devices", metavar="N,N,...", help="Counts, as 16,32,1024.")],
-    form: Annotated[Format, typer.Option("--format", help="How to write the table.")] = Format.text,
+    target: Goal = None,
+    price: Price = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="How to write the table; but for text, only the table is written.")
+    ] = Format.text,
     out: Out = OUT,
 ) -> None:
-    """What more devices would do, from the runs recorded: examples a second, with its interval and its own check."""
-    from paceline.api import results
-    from paceline.errors import StudyError
-    from paceline.report.formats import render
-    from paceline.report.names import titled
-    from paceline.report.scaled import predicted
+    """What more devices would do, by laws fitted to the runs recorded: examples a second and time to the target.
 
-    counts = [part.strip() for part in devices.split(",")]
-    if not all(part.isdigit() and int(part) > 0 for part in counts):
-        raise StudyError(f"'{devices}' are no device counts; say e.g. 16,32.", where="--devices")
+    Every prediction has an interval and its own check: fitted without the largest count, how far it was off there.
+    """
+    from paceline.api import results
+    from paceline.report.answer import answer
+    from paceline.report.formats import render
+    from paceline.report.predicted import asked, flat, forecasts, notes, printed
+
     found = results(study, out=out)
-    table = predicted(found.answer.facts, [int(part) for part in counts])
-    if table.is_empty():
-        raise StudyError("its runs have no two numbers of devices whose speed may be compared.", where=str(study))
-    print(render(table, str(form), titled(found.study) if form == Format.text else ""))
+    wanted = asked(answer(found, found.folder, target=target), devices, price)
+    if form == Format.text:
+        print(printed(wanted))
+        return
+    made = list(forecasts(wanted))
+    print(render(flat(made), str(form)))
+    for note in notes(made):
+        print(f"Note: {note}", file=sys.stderr)
 
 
 @app.command()

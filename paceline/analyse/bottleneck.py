@@ -1,4 +1,4 @@
-"""What limits each setting: the loader, the copies, or by a roofline arithmetic, memory or launching."""
+"""What limits each setting: the loader, the copies, other devices, or by a roofline arithmetic, memory or launching."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,17 @@ from paceline.analyse.words import number, percent
 
 WAITS = 1 / 3  # share of the training seconds from which waiting may be what limits
 EXPLAINED = 0.5  # share of a step; where all three together are less, the reason says so
-_WAITING = ("loader", "copy")
+_WAITING = ("loader", "copy", "exchange")
 _WORK = ("work_flops", "work_bytes", "work_calls")
 _PROBE = ("probe_flops", "probe_bytes", "probe_call_seconds")
 _ROOFLINE = ("compute", "memory", "launch")
 
 
 def bottlenecks(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """by..., n, verdict, reason, loader, copy, step_seconds, compute, memory, launch: means over the runs of a setting.
+    """by..., n, verdict, reason, loader, copy, exchange, step_seconds, compute, memory, launch: means over the runs of a setting.
 
     `runs` is phases.splits with the columns of `by` and, where measured, work_* of a step and probe_* of the machine.
-    loader and copy are shares of the training seconds: the largest share of all phases names the verdict if it is one
+    loader, copy and exchange are shares of the training seconds: the largest share of all phases names the verdict if it is one
     of them and at least a third. Else compute, memory and launch decide: the share of a step that its work would take
     at the machine's peak, at its bandwidth, and by the mere calling of operations; the largest names it.
     """
@@ -70,6 +70,8 @@ def _verdict() -> pl.Expr:
         .then(pl.lit("loader-bound"))
         .when(_waiting("copy"))
         .then(pl.lit("copy-bound"))
+        .when(_waiting("exchange"))
+        .then(pl.lit("communication-bound"))
         .when(_missing())
         .then(pl.lit("unknown"))
         .when(_largest("compute"))
@@ -90,7 +92,11 @@ def _reason() -> pl.Expr:
     )
     waits = [
         pl.format("{} of the training seconds go into {}", percent(pl.col(name)), pl.lit(what))
-        for name, what in (("loader", "waiting for batches"), ("copy", "copying batches to the device"))
+        for name, what in (
+            ("loader", "waiting for batches"),
+            ("copy", "copying batches to the device"),
+            ("exchange", "waiting for other devices"),
+        )
     ]
     little = pl.when(pl.sum_horizontal(_ROOFLINE) < EXPLAINED)
     rest = little.then(pl.lit(" (most of the step is explained by none of the three)")).otherwise(pl.lit(""))
@@ -107,6 +113,8 @@ def _reason() -> pl.Expr:
         .then(waits[0])
         .when(_waiting("copy"))
         .then(waits[1])
+        .when(_waiting("exchange"))
+        .then(waits[2])
         .when(_missing())
         .then(lacking)
         .when(_largest("compute"))

@@ -258,6 +258,9 @@ def _unchecked(found: Fit) -> str | None:
     if found.checked:
         return None
     many, name = len(found.x), found.law.name
+    off = float(np.abs(found.y - found.log_value(found.x)).max())
+    if off > math.log(WORTH):
+        return f"{name} misses a measured point by {100 * (math.exp(off) - 1):.0f} %: within its bounds nothing fits"
     holds = "the interval knows the seeds, not whether the law holds" if found.freedom else "no interval"
     return f"unchecked: {name} goes through {many} points with {many} parameters; {holds}; measure one more"
 

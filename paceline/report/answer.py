@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from paceline.report.devices import Scaled, scaled
 from paceline.report.facts import Facts, Recorded, gather
 from paceline.report.fit import over_fitted
 from paceline.report.methods import methods
@@ -32,6 +33,7 @@ class Answer:
     published: Published | None
     facts: Facts
     timing: tuple[str, ...] = ()  # what a study of time has found
+    scaled: Scaled | None = None  # what several devices did, where the study asks
 
     @property
     def study(self) -> Study:
@@ -60,7 +62,7 @@ class Answer:
         """The charts, drawn when first asked for: Altair is imported here."""
         from paceline.report.charts import charts
 
-        return charts(self.facts)
+        return charts(self.facts, self.scaled)
 
     def html_fragment(self) -> str:
         """Question, sentences, best table and main charts, without scripts: for a notebook."""
@@ -75,21 +77,25 @@ class Answer:
         return f"{self.question or self.study.name}\n{self.text}"
 
 
-def answer(results: Recorded, folder: Path | None = None, *, target: float | None = None) -> Answer:
+def answer(
+    results: Recorded, folder: Path | None = None, *, target: float | None = None, price: float | None = None
+) -> Answer:
     """What the recorded runs say. `folder` is the study's record folder; `target` is a value of the
-    metric to time, unless the study's early stop names one: see facts._target."""
+    metric to time, unless the study's early stop names one: see facts._target. `price` is that of a device-hour."""
     facts = gather(results, target, folder)
     timed = facts.study.measure == "time"
-    of_time = (*scaling_statements(facts), *timed_notes(facts))
+    found = scaled(facts, target)
+    of_time = (*(scaling_statements(found) if found else ()), *timed_notes(facts))
     return Answer(
         question=facts.study.question,
         sentences=sentences(facts),
-        sheets=sheets(facts),
+        sheets=sheets(facts, found, price),
         notes=(*_notes(facts), *(() if timed else of_time)),
         methods=methods(facts.study, facts.runs, folder),
         published=published(facts),
         facts=facts,
         timing=of_time if timed else (),
+        scaled=found,
     )
 
 
@@ -130,6 +136,11 @@ def _seconds(facts: Facts) -> str:
     if facts.exclusive or not facts.count("done", "diverged"):
         return ""
     kinds = facts.runs["timing"].drop_nulls().unique().sort().to_list()
+    if set(kinds) <= {"exclusive", "oversubscribed"}:
+        return (
+            "Some runs had more processes than cores (oversubscribed): their seconds say nothing, so that tables and "
+            "charts of time which need every run are left out; those by devices leave such counts out."
+        )
     how = listed(kinds) or "not timed"
     mend = (
         "Another Paceline process trained beside them: run them anew (--out) with none."

@@ -96,7 +96,7 @@ def _intervals(table: pl.DataFrame) -> pl.DataFrame:
         for low, high in zip(table["low"], table["high"], strict=True)
     ]
     place = table.columns.index("low")
-    return table.insert_column(place, pl.Series("95 % interval", said, pl.String)).drop("low", "high")
+    return table.clone().insert_column(place, pl.Series("95 % interval", said, pl.String)).drop("low", "high")
 
 
 def _line(row: tuple[object, ...], stand: str) -> str:

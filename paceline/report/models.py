@@ -59,7 +59,7 @@ def _each(facts: Facts, runs: dict[str, Run]) -> pl.DataFrame:
     ended = facts.at_best.filter(pl.col("status").is_in(ENDED))
     last = facts.rows.group_by("run").agg(pl.col("seconds", "examples").max())
     each = ended.join(last.rename({"seconds": "trained"}), on="run", how="left", maintain_order="left")
-    epochs = [_epochs(runs[run], seen) for run, seen in each.select("run", "examples").iter_rows()]
+    epochs = [epochs_trained(runs[run], seen) for run, seen in each.select("run", "examples").iter_rows()]
     memory = [
         pl.col(name) if name in each.columns else pl.lit(None, pl.Int64) for name in ("peak_bytes", "memory_bytes")
     ]
@@ -73,7 +73,7 @@ def _each(facts: Facts, runs: dict[str, Run]) -> pl.DataFrame:
     )
 
 
-def _epochs(run: Run, examples: int | None) -> float | None:
+def epochs_trained(run: Run, examples: int | None) -> float | None:
     """How many a run has trained for; None where the size of its data is not known."""
     if run.epochs is not None and run.early_stop is None:
         return float(run.epochs)

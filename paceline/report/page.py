@@ -14,8 +14,8 @@ from paceline.report.scripts import vega
 from paceline.report.sheets import Sheet
 
 # tables that stand open; the others unfold
-OPEN = ("best", "speedup", "turnaround", "speed", "loader", "workers", "tradeoff", "phases", "bottleneck", "models",
-        "fit", "published", "confused", "target")  # fmt: skip
+OPEN = ("best", "speedup", "speedup-goal", "quickest", "cost", "devices", "epochs-goal", "speed", "loader", "workers",
+        "tradeoff", "phases", "bottleneck", "models", "fit", "published", "confused", "target")  # fmt: skip
 TOP = 25  # lines of an open table; the whole of a longer one unfolds
 FIRST = 2  # charts in a notebook
 

@@ -1,123 +1,335 @@
-"""What more devices bought, and what still more would: a study's runs by their number of devices."""
+"""What more devices bought, in tables and in sentences."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+import math
+from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 
-from paceline.analyse.fits import predict
-from paceline.analyse.scaling import epoch_differences, gains, quickest, speedups, stable_epochs, usable
-from paceline.plan.expand import expand
-from paceline.report.facts import Facts
+from paceline.analyse.ratios import medians
+from paceline.analyse.scaling import (
+    GAIN,
+    NO_GAIN,
+    REFERENCE,
+    REFUSED,
+    STRONG,
+    WEAK,
+    costs,
+    epoch_differences,
+    gains,
+    quickest,
+    speedups,
+    stable_epochs,
+    usable,
+)
+from paceline.errors import StudyError
+from paceline.report.devices import SPLIT, Scaled
+from paceline.report.names import listed
+from paceline.report.results import shown
 
 Table = tuple[str, str, str, pl.DataFrame]  # key, title, note, table
-_OWN = ("devices", "batch_mode")  # axes that scaling itself is about
+SAID = 3  # sentences of one kind; the tables have all
+SPEED, GOAL, TURNAROUND = "samples_per_second", "seconds_to_target", "turnaround"
+ENDS = ("", "_low", "_high")
+KINDS = "strong: the batch of all devices stays the same; weak: that of each device does."
+_SCALING = pl.when(pl.col("batch_mode") == "global").then(pl.lit(STRONG)).otherwise(pl.lit(WEAK)).alias("scaling")
+_SHARES = {"compute": "compute %", "exposed": "exposed communication %", "loader": "loader %", "copy": "copy %",
+           "other": "other %"}  # fmt: skip
 
 
-class Scaled(NamedTuple):
-    runs: pl.DataFrame  # a line a finished run: keys, devices, batch_mode, seed, speed, how it was timed
-    keys: list[str]  # what else the study compares
+def tables(found: Scaled, price: float | None = None) -> Iterator[Table]:
+    """`price`: of a device-hour, for the table of costs."""
+    check_price(price)
+    for make in (_speedup, _goal_speedup, _quickest, _split, _epochs_to_goal, _serial, _differences):
+        yield from make(found)
+    if price is not None:
+        yield from _costs(found, price)
 
 
-def scaled(facts: Facts) -> Scaled | None:
-    """None where all runs have the same number of devices."""
-    known = {trial.id: trial.run for trial in expand(facts.study, own_parts=False)}
-    if len({run.devices for run in known.values()}) < 2:
-        return None
-    done = facts.at_best.filter(pl.col("status") == "done").unique(["run", "label"], maintain_order=True)
-    each = [known[run] for run in done["run"]]
-    keys = [name for name in facts.columns.compare if name.removeprefix("axis.") not in _OWN]
-    table = done.with_columns(
-        pl.Series("devices", [run.devices for run in each], pl.Int64),
-        pl.Series("batch_mode", [run.batch_mode for run in each], pl.String),
-        (pl.col("timing") == "oversubscribed").alias("oversubscribed"),
-        *_missing(done),
-    )
-    if facts.stable.height:
-        stable = facts.stable.select("run", "stable_epoch").unique("run")
-        table = table.join(stable, on="run", how="left", maintain_order="left")
-    return Scaled(table.rename({"turnaround_seconds": "turnaround"}), keys)
+def check_price(price: float | None) -> None:
+    if price is not None and not 0 < price < math.inf:
+        raise StudyError(f"{price} is no price of a device-hour; say a number above 0.", where="--price")
 
 
-def _missing(done: pl.DataFrame) -> list[pl.Expr]:
-    names = ("samples_per_second", "turnaround_seconds")
-    return [pl.lit(None, pl.Float64).alias(name) for name in names if name not in done.columns]
-
-
-def tables(facts: Facts) -> Iterator[Table]:
-    found = scaled(facts)
-    if found is None or found.runs.is_empty():
-        return
-    yield _speedup(found)
-    if found.runs["turnaround"].is_not_null().any():
-        yield _turnaround(found)
-    if "stable_epoch" in found.runs.columns and found.runs["stable_epoch"].is_not_null().any():
-        yield _stable(found)
-    yield from _differences(facts, found)
-
-
-def _speedup(found: Scaled) -> Table:
-    table = speedups(found.runs, found.keys, of="samples_per_second").drop("reference", "pairs")
+def _speedup(found: Scaled) -> Iterator[Table]:
+    table = speedups(found.runs, found.keys, of=SPEED)
     note = (
-        "Examples a second, median over seeds with its 95 % interval; speedup against the fewest devices, by seed; "
-        "efficiency is the speedup for each device added; serial fraction by Karp and Flatt. strong: the batch of all "
-        "devices stays; weak: that of each does. A gain is more than 10 %."
+        "Examples a second: median over seeds; speedup: to the fewest devices, seed by seed, with its 95 % interval; "
+        "efficiency: speedup over what as many times the devices would give at best. A gain is more than 10 %. "
     )
-    return "speedup", "What more devices buy", note, table.rename({"median": "examples a second"})
+    names = {"median": "examples a second"}
+    yield "speedup", "What more devices gain", f"{note}{KINDS}{_refused(table)}", _gained(found, table, names)
 
 
-def _turnaround(found: Scaled) -> Table:
-    table = quickest(found.runs, found.keys, of="turnaround").with_columns(
-        pl.col("tied").list.eval(pl.element().cast(pl.String)).list.join(", ")
+def _goal_speedup(found: Scaled) -> Iterator[Table]:
+    if found.goal is None or not _reached(found):
+        return
+    table = speedups(found.runs, found.keys, of=GOAL)
+    note = (
+        f"Seconds of training to {found.goal.said} ({found.goal.meaning}): median over seeds; speedup and efficiency "
+        f"as for examples a second, with the change in the number of examples needed in them.{_refused(table, found)}"
     )
-    note = "From the start of a run's processes to their end, starting up included."
-    return "turnaround", "The quickest number of devices", note, table
+    shown_ = _gained(found, table, {"median": "seconds"})
+    yield "speedup-goal", f"How much sooner {found.goal.said} is reached", note, shown_
 
 
-def _stable(found: Scaled) -> Table:
-    table = stable_epochs(found.runs, found.keys)
-    return "stable-devices", "Epochs to a stable accuracy, by devices", "Oversubscribed runs count here.", table
+def _reached(found: Scaled) -> bool:
+    """Whether the time to the goal may be compared for any count."""
+    return usable(found.runs, found.keys, of=GOAL)[0].height > 0
 
 
-def _differences(facts: Facts, found: Scaled) -> Iterator[Table]:
+def _gained(found: Scaled, table: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+    more = pl.col("stands") != REFERENCE
+    speedup = [pl.when(more).then(f"speedup{end}").alias(f"speedup{end}") for end in ENDS]
+    percent = [pl.when(more).then((100 * pl.col(f"efficiency{end}")).round(1)) for end in ENDS]
+    titled = [share.alias(f"efficiency{end.replace('_', ' ')} %") for share, end in zip(percent, ENDS, strict=True)]
+    said = table.select(*found.keys, "scaling", "devices", "n", "median", *speedup, *titled, "stands")
+    return _spoken(_whole(said, "median"), names)
+
+
+def _serial(found: Scaled) -> Iterator[Table]:
+    table = speedups(found.runs, found.keys, of=SPEED).filter(pl.col("serial_fraction").is_not_null())
+    ends = {"serial_fraction": "serial fraction", "serial_fraction_low": "low", "serial_fraction_high": "high"}
+    note = (
+        "The share of the work that more devices do not speed up, by the measured speedup: Karp and Flatt's for strong "
+        "scaling, Gustafson's for weak, with its 95 % interval. If it grows with devices, communication grows; below 0 "
+        "is faster than linear, above 1 slower than the fewest devices."
+    )
+    said = table.select(*found.keys, "scaling", "devices", *ends).rename(ends)
+    yield "serial", "Serial fraction", note, said
+
+
+def _quickest(found: Scaled) -> Iterator[Table]:
+    """Only where two numbers of devices or more may be compared."""
+    tied = pl.col("tied").list.eval(pl.element().cast(pl.String)).list.join(", ").alias("not shown to be slower")
+    lines, refusals = [], []
+    for of, what in _wholes(found).items():
+        refusals += usable(found.runs, found.keys, of=of)[1]
+        table = _soonest(found, of)
+        lines.append(table.with_columns(pl.lit(what).alias("of"), tied))
+    names = ("scaling", "of", "devices", "seconds", "low", "high", "not shown to be slower")
+    table = _in_order(found, pl.concat(lines).select(*found.keys, *names))
+    note = f"The least median over seeds, with its 95 % interval.{_left_out(refusals, found)}"
+    yield "quickest", "The quickest number of devices", note, table
+
+
+def _soonest(found: Scaled, of: str) -> pl.DataFrame:
+    """The quickest count of every setting of which two counts or more may be compared."""
+    runs, _ = usable(found.runs, found.keys, of=of)
+    return quickest(runs.filter(pl.col("devices").n_unique().over([*found.keys, "scaling"]) > 1), found.keys, of=of)
+
+
+def _wholes(found: Scaled) -> dict[str, str]:
+    """The times that a number of devices is chosen by, in words."""
+    to_goal = {GOAL: f"training to {found.goal.said}"} if found.goal is not None else {}
+    return to_goal | {TURNAROUND: "a run, from start to end"}
+
+
+def _split(found: Scaled) -> Iterator[Table]:
+    """Times of counts that may not be timed are blank; the bytes sent stay."""
+    by = [*found.keys, "scaling", "devices"]
+    timed, said = usable(found.runs, found.keys, of=SPEED)
+    speed = medians(timed, by, SPEED).drop("n").rename({"median": "examples a second"})
+    per = {"seconds_per_epoch": "seconds an epoch", "turnaround": "turnaround s"}
+    middle = timed.group_by(by).agg(
+        *(pl.col(name).median().alias(title) for name, title in per.items()),
+        *((100 * pl.col(name).mean()).round(1).alias(_SHARES[name]) for name in SPLIT),
+        (100 * pl.col("imbalance").mean()).round(1).alias("imbalance %"),
+    )
+    counts = found.runs.with_columns(_SCALING).sort("devices", maintain_order=True)
+    counts = counts.group_by(by, maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("n"), pl.col("sent_bytes").max(), pl.col("batch_mode").first()
+    )
+    table = counts.join(speed, on=by, how="left", nulls_equal=True, maintain_order="left")
+    table = table.join(middle, on=by, how="left", nulls_equal=True, maintain_order="left")
+    sent = pl.Series("sent an update", [_bytes(size) for size in table["sent_bytes"]], pl.String)
+    table = _in_order(found, table.with_columns(sent))
+    table = table.drop(name for name in ("copy %",) if not (table[name] > 0).any())
+    shares = [name for name in _SHARES.values() if name in table.columns]
+    ends = (
+        "seconds an epoch",
+        "examples a second",
+        "low",
+        "high",
+        *shares,
+        "imbalance %",
+        "sent an update",
+        "turnaround s",
+    )
+    note = (
+        "Medians over seeds, examples a second with their 95 % interval; shares of the training seconds, means. "
+        "compute: forward, backward and update; exposed communication: waiting for other devices, blank "
+        "where they exchange within the passes (fsdp, tensor, pipeline: it is in compute there); imbalance: by how "
+        "much the busiest device exceeds the mean; sent an update: by each device; turnaround: from the start of the "
+        f"processes to their end.{f' Not timed: {_once(said)}.' if said else ''}"
+    )
+    wanted = [name for name in ends if table[name].null_count() < table.height]
+    said_ = _whole(table.select(*by, "n", *wanted), "examples a second", "low", "high")
+    yield "devices", "What was measured, by devices", note, said_
+
+
+def _epochs_to_goal(found: Scaled) -> Iterator[Table]:
+    if found.goal is None:
+        return
+    table = _in_order(found, stable_epochs(found.runs, found.keys))
+    crowded = " Oversubscribed runs count here: epochs are no time." if found.runs["oversubscribed"].any() else ""
+    note = (
+        f"The epoch by which half of the runs had reached {found.goal.said} ({found.goal.meaning}); low and high: its "
+        f"95 % interval from six runs on, the range below.{crowded}"
+    )
+    yield "epochs-goal", f"Epochs to {found.goal.said}, by devices", note, table
+
+
+def _differences(found: Scaled) -> Iterator[Table]:
     """Seconds of each epoch, by how much more devices shorten it."""
-    if not facts.exclusive:
+    table = differences(found)
+    if table["epoch"].n_unique() > 1:
+        note = (
+            "By how many seconds the larger number of devices (b) trains an epoch sooner than the smaller (a); below "
+            "0, later. Means over seeds with their paired 95 % interval."
+        )
+        yield "epochs-devices", "Seconds of each epoch, devices against devices", note, table
+
+
+def differences(found: Scaled) -> pl.DataFrame:
+    """keys..., scaling, epoch, a, b, n, difference, low, high of the counts that may be timed."""
+    if "epoch" not in found.epochs.columns or found.epochs.is_empty():
+        return pl.DataFrame(schema={"epoch": pl.Int64})
+    return epoch_differences(found.epochs, found.keys).filter(pl.col("refusal").is_null()).drop("refusal")
+
+
+def _costs(found: Scaled, price: float) -> Iterator[Table]:
+    lines, refusals = [], []
+    for of, what in _wholes(found).items():
+        runs, said = usable(found.runs, found.keys, of=of)
+        refusals += said
+        if runs.height:
+            lines.append(costs(runs, found.keys, price=price, of=of).with_columns(pl.lit(what).alias("of")))
+    if not lines:
         return
-    wanted = found.runs.select("run", *found.keys, "devices", "batch_mode", "seed", "oversubscribed", "timing")
-    ends = facts.rows.sort("run", "step").group_by("run", "epoch", maintain_order=True).agg(pl.col("seconds").last())
-    spent = pl.col("seconds") - pl.col("seconds").shift(1).over("run").fill_null(0.0)
-    epochs = wanted.join(ends.with_columns(spent.alias("seconds")), on="run", how="inner", maintain_order="left")
-    if epochs["epoch"].n_unique() < 2:
-        return
-    note = "Seconds by which b devices train an epoch quicker than a: mean over seeds with its 95 % interval."
-    yield (
-        "epochs-devices",
-        "Seconds of each epoch, devices against devices",
-        note,
-        epoch_differences(epochs, found.keys),
+    several = pl.len().over([*found.keys, "scaling", "of"]) > 1
+    mark = pl.when(several & pl.col("cheapest")).then(pl.lit("cheapest")).otherwise(pl.lit("")).alias("stands")
+    hours = pl.col("device_hours").alias("device-hours")
+    table = _in_order(found, pl.concat(lines))
+    table = table.select(*found.keys, "scaling", "of", "devices", "n", hours, "cost", "low", "high", mark)
+    note = (
+        f"At {shown(float(price))} for a device-hour: devices x seconds / 3600 x price; median over seeds, 95 % "
+        f"interval.{_left_out(refusals, found)}"
+    )
+    yield "cost", "What it costs", note, table
+
+
+def _left_out(refusals: list[str], found: Scaled) -> str:
+    said = _once([worded(why, found) for why in refusals])
+    return f" Left out: {said}." if said else ""
+
+
+def _in_order(found: Scaled, table: pl.DataFrame) -> pl.DataFrame:
+    """Settings in the study's order; within them as they are."""
+    groups = [*found.keys, "scaling"]
+    order = found.runs.with_columns(_SCALING).select(groups).unique(maintain_order=True).with_row_index("_place")
+    placed = table.join(order, on=groups, how="left", nulls_equal=True, maintain_order="left")
+    return placed.sort("_place", maintain_order=True).drop("_place")
+
+
+def _refused(table: pl.DataFrame, found: Scaled | None = None) -> str:
+    rows = table.filter(pl.col("stands") == REFUSED)
+    said = _once([f"{_count(row['devices'])}: {worded(row['refusal'], found)}" for row in rows.iter_rows(named=True)])
+    return f" Refused: {said}." if said else ""
+
+
+def worded(why: str, found: Scaled | None) -> str:
+    """A refusal with the goal by its name, and without the name of a column."""
+    goal = found.goal.said if found is not None and found.goal is not None else "the target"
+    for name, title in (("the target", goal), (SPEED, "speed"), (GOAL, "time to the goal")):
+        why = why.replace(name, title)
+    return why
+
+
+def _once(said: list[str]) -> str:
+    return "; ".join(dict.fromkeys(said))
+
+
+def _bytes(size: int | None) -> str | None:
+    if size is None:
+        return None
+    for unit, of in (("GB", 2**30), ("MB", 2**20), ("kB", 2**10)):
+        if size >= of:
+            return f"{size / of:.3g} {unit}"
+    return f"{size} B"
+
+
+def _spoken(table: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+    return table.rename(lambda name: names.get(name, name if "." in name else name.replace("_", " ")))
+
+
+def _whole(table: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Speeds of thousands as whole numbers."""
+    there = [name for name in names if name in table.columns]
+    large = [name for name in there if float(table[name].max() or 0) >= 1000]  # type: ignore[arg-type]
+    return table.with_columns(pl.col(large).round(0).cast(pl.Int64)) if large else table
+
+
+def statements(found: Scaled) -> Iterator[str]:
+    """In sentences: what was gained, or that nothing was; the quickest count to the goal; what was refused."""
+    table = speedups(found.runs, found.keys, of=SPEED)
+    judged = gains(table, found.keys)
+    yield from _several([_gain(found, row, table) for row in judged.iter_rows(named=True)])
+    if found.goal is not None:
+        yield from _several([_reaching(found, row) for row in _soonest(found, GOAL).iter_rows(named=True)])
+    elif found.missed and found.missed.asked:
+        yield f"No run reached {found.missed.said}, so that no time to it can be compared."
+    refused = table.filter(pl.col("stands") == REFUSED)
+    for (why,), rows in refused.group_by("refusal", maintain_order=True):
+        counts = listed(dict.fromkeys(_counted(found, row) for row in rows.iter_rows(named=True)))
+        crowded = " Their accuracy and epochs count." if "oversubscribed" in str(why) else ""
+        yield f"The time of {counts} is refused: {worded(str(why), found)}.{crowded}"
+
+
+def _counted(found: Scaled, row: dict[str, Any]) -> str:
+    name = found.named(row)
+    return f"{_count(row['devices'])}{f' of {name}' if name else ''}"
+
+
+def _several(said: list[str]) -> Iterator[str]:
+    """The first few; the tables have all."""
+    lines = [line for line in said if line]
+    yield from lines[:SAID]
+    if len(lines) > SAID:
+        yield f"The tables have {len(lines) - SAID} more."
+
+
+def _gain(found: Scaled, judged: dict[str, Any], table: pl.DataFrame) -> str:
+    groups = [*found.keys, "scaling"]
+    mine = pl.all_horizontal(pl.col(name).eq_missing(pl.lit(judged[name])) for name in groups)
+    more = table.filter(mine, ~pl.col("stands").is_in([REFERENCE, REFUSED]))
+    if more.is_empty():
+        return ""
+    best = more.sort("speedup", descending=True, maintain_order=True).row(0, named=True)
+    sure = "one repetition, so no interval"
+    if best["speedup_low"] is not None:
+        sure = f"95 % interval {best['speedup_low']:.3g} to {best['speedup_high']:.3g}, n = {best['pairs']} seeds"
+    what = (
+        f"{_count(best['devices'])} train {best['speedup']:.3g} times the examples a second of "
+        f"{_count(best['reference'])} ({sure}; efficiency {100 * best['efficiency']:.3g} %)"
+    )
+    name = found.named(judged)
+    of = f"{judged['scaling'].capitalize()} scaling{f' of {name}' if name else ''}"
+    words = {GAIN: "gains", NO_GAIN: "gains nothing"}
+    return f"{of} {words.get(judged['verdict'], 'is not shown to gain')}: {what}."
+
+
+def _reaching(found: Scaled, row: dict[str, Any]) -> str:
+    name = found.named(row)
+    of = f"{row['scaling']} scaling{f' of {name}' if name else ''}"
+    sure = "" if row["low"] is None else f" (95 % interval {row['low']:.3g} to {row['high']:.3g})"
+    tied = f"; not shown to be slower: {listed(map(str, row['tied']))}" if row["tied"] else ""
+    goal = found.goal.said if found.goal else ""
+    return (
+        f"Soonest at {goal} by {of}: {_count(row['devices'])}, with a median of {row['seconds']:.3g} s of "
+        f"training{sure}{tied}."
     )
 
 
-def statements(facts: Facts) -> Iterator[str]:
-    """In sentences: what was gained, or that nothing was."""
-    found = scaled(facts)
-    if found is None or found.runs.is_empty():
-        return
-    table = gains(speedups(found.runs, found.keys, of="samples_per_second"), found.keys)
-    for row in table.iter_rows(named=True):
-        which = ", ".join(str(row[name]) for name in found.keys if row[name] is not None)
-        yield f"{which}: {row['statement']}" if which else row["statement"]
-
-
-def predicted(facts: Facts, at: Sequence[int]) -> pl.DataFrame:
-    """setting, scaling, devices, predicted examples a second with its interval, the law, and its held-out check."""
-    found = scaled(facts)
-    if found is None:
-        return pl.DataFrame()
-    usable_runs, _ = usable(found.runs, found.keys, of="samples_per_second")
-    lines = []
-    for key, group in usable_runs.group_by([*found.keys, "scaling"], maintain_order=True):
-        table = predict(group, at, of="samples_per_second", scaling=str(key[-1]))
-        names = [*found.keys, "scaling"]
-        lines.append(table.select(*(pl.lit(value).alias(name) for name, value in zip(names, key, strict=True)), "*"))
-    return pl.concat(lines) if lines else pl.DataFrame()
+def _count(devices: Any) -> str:
+    return "1 device" if devices == 1 else f"{devices} devices"

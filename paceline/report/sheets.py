@@ -6,10 +6,12 @@ from typing import NamedTuple
 import polars as pl
 
 from paceline.analyse.intervals import summarise
+from paceline.report.devices import Scaled
 from paceline.report.facts import MOST_PAIRED, Facts
 from paceline.report.fit import fit_table
 from paceline.report.models import model_table
 from paceline.report.names import ALONE, listed, plain, size
+from paceline.report.noise import NOTE, noise_table
 from paceline.report.profiles import profile
 from paceline.report.published import published
 from paceline.report.results import shown
@@ -36,10 +38,16 @@ class Sheet(NamedTuple):
     table: pl.DataFrame
 
 
-def sheets(facts: Facts) -> tuple[Sheet, ...]:
-    answered = (_best, _scaled, _timed, _models, _fit, _published, _confused, _mistakes)
+def sheets(facts: Facts, scaled: Scaled | None = None, price: float | None = None) -> tuple[Sheet, ...]:
+    """`scaled`: what several devices did, where the study asks; `price`: of a device-hour."""
+    answered = (_timed, _noise, _models, _fit, _published, _confused, _mistakes)
     behind = (_pairs, _reached, _profile, _verdicts, _stable, _settings, _runs)
-    return tuple(sheet for make in (*answered, *behind) for sheet in make(facts) if sheet.table.height)
+    made = (*_best(facts), *_scaled(facts, scaled, price), *(s for make in (*answered, *behind) for s in make(facts)))
+    return tuple(sheet for sheet in made if sheet.table.height)
+
+
+def _noise(facts: Facts) -> Iterator[Sheet]:
+    yield Sheet("useful-batch", "The useful batch, by the noise of gradients", NOTE, noise_table(facts))
 
 
 def _profile(facts: Facts) -> Iterator[Sheet]:
@@ -124,9 +132,9 @@ def _timed(facts: Facts) -> Iterator[Sheet]:
         yield Sheet(key, _sized(facts, title), note, table)
 
 
-def _scaled(facts: Facts) -> Iterator[Sheet]:
-    for key, title, note, table in scaling_tables(facts):
-        yield Sheet(key, _sized(facts, title), note, _without_empty(table.drop(ALONE, strict=False)))
+def _scaled(facts: Facts, scaled: Scaled | None, price: float | None) -> Iterator[Sheet]:
+    for key, title, note, table in scaling_tables(scaled, price) if scaled else ():
+        yield Sheet(key, _sized(facts, title), note, _without_empty(table) if table.height else table)
 
 
 def _models(facts: Facts) -> Iterator[Sheet]:

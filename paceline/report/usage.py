@@ -17,7 +17,8 @@ from paceline.record.telemetry import TELEMETRY, read_telemetry
 from paceline.report.names import ALONE, Columns
 from paceline.spec import Study
 
-PIPELINE = ("loader", "batch", "precision", "accumulate", "channels_last", "compile", "fused", "threads", "device")
+PIPELINE = ("loader", "batch", "precision", "accumulate", "channels_last", "compile", "fused", "threads", "device",
+            "devices", "strategy", "batch_mode", "sync_batch_norm")  # fmt: skip
 _LOADER = {"pin_memory": pl.Boolean, "prefetch": pl.Int64, "persistent": pl.Boolean}
 _WORK = ("work_flops", "work_bytes", "work_calls", "probe_flops", "probe_bytes", "probe_call_seconds")
 

@@ -124,7 +124,7 @@ def train(
             telemetry.speed(position.examples, clock.seconds),
             compile_seconds,
             telemetry.share(position.step, clock.seconds),
-            work(model, made.example, made.composition.width(0)) if timed else None,
+            work(model, made.example, made.width) if timed and made.strategy.whole_models else None,
             (before, probe(run.precision, made.device)) if before else None,
             made.strategy.sent(model) if team.size > 1 else 0,
             _imbalance(team, telemetry.phases(clock.seconds), made.device),
@@ -297,6 +297,7 @@ class _SetUp:
     example: Tensor  # one, as the network sees it
     held_out: dict[str, Memory]
     composition: Composition
+    width: int  # of the first batch, on this device
     total: int  # steps
     random_layers: list[Any]  # whose draws follow the step
     noise: Noise
@@ -331,10 +332,11 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
     in_parts = run.accumulate > 1 or sharers.size > 1
     composition = Composition(run, len(dataset.train), sharers.rank, sharers.size)
     example = held_out["test"].chunk(0, 1)
+    width = -(-composition.width(0) // sharers.size)
     if run.threads:
         torch.set_num_threads(run.threads)
     elif cores is not None:
-        torch.set_num_threads(suited_threads(model, example, composition.width(0), cores))
+        torch.set_num_threads(suited_threads(model, example, width, cores))
     return _SetUp(
         device=target,
         dtype=dtype,
@@ -354,6 +356,7 @@ def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: 
         example=example,
         held_out=held_out,
         composition=composition,
+        width=width,
         total=composition.total_steps(),
         random_layers=random_layers,
         noise=Noise(run, model, sharers, strategy.factor),

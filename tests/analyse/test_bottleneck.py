@@ -16,7 +16,15 @@ WORK = {"work_flops": 1e6, "work_bytes": 1e4, "work_calls": 2.0}  # 1 ms, 0.1 ms
 
 def run(label: str = "x", **more: Any) -> dict[str, Any]:
     """A run of 1000 steps of 2 ms: 2 seconds, half of it in the backward pass."""
-    spent = {"loader": 0.2, "copy": 0.0, "forward": 0.6, "backward": 1.0, "optimizer": 0.1, "other": 0.1}
+    spent = {
+        "loader": 0.2,
+        "copy": 0.0,
+        "forward": 0.6,
+        "backward": 1.0,
+        "exchange": 0.0,
+        "optimizer": 0.1,
+        "other": 0.1,
+    }
     return {"label": label, "steps": 1000, "seconds": 2.0, **spent, **KNOWN, **WORK} | more
 
 
@@ -41,6 +49,7 @@ def test_its_numbers_by_hand() -> None:
         ({"loader": 1.2, "backward": 0.0}, "loader-bound", "60 % of the training seconds go into waiting for batches"),
         ({"copy": 0.8, "backward": 0.4, "loader": 0.0}, "copy-bound", "40 % of the training seconds go into copying"),
         ({"loader": 0.7, "backward": 0.5}, "loader-bound", "35 %"),
+        ({"exchange": 0.9, "backward": 0.1}, "communication-bound", "45 % of the training seconds go into waiting for"),
     ],
 )
 def test_each_limit(more: dict[str, float], said: str, why: str) -> None:
@@ -87,7 +96,7 @@ def test_means_over_the_runs_of_a_setting_and_a_line_a_setting() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.floats(0.01, 1), min_size=6, max_size=6), st.floats(1e-3, 1e3), st.permutations(range(3)))
+@given(st.lists(st.floats(0.01, 1), min_size=7, max_size=7), st.floats(1e-3, 1e3), st.permutations(range(3)))
 def test_a_faster_clock_changes_no_verdict(parts: list[float], speed: float, order: list[int]) -> None:
     """All times scaled alike, as on a machine that is faster in everything."""
     spent = dict(zip(TRAINING, parts, strict=True))

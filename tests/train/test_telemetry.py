@@ -35,7 +35,7 @@ def test_seconds_are_split_as_the_marks_say(clock):
     stepped(found, clock, [(LOADER, 1.0), (FORWARD, 1.0), (FORWARD, 1.0), (OTHER, 1.0)])
     found.settle(4, 40, 100.0)
     phases = found.phases(100.0)
-    assert phases == {"loader": 25.0, "copy": 0.0, "forward": 50.0, "backward": 0.0, "optimizer": 0.0}
+    assert phases == {"loader": 25.0, "copy": 0.0, "forward": 50.0, "backward": 0.0, "exchange": 0.0, "optimizer": 0.0}
     assert list(phases) == list(PHASES)
 
 

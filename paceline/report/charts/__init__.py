@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from paceline.record.reader import SCHEMA
 from paceline.report.charts.confusion import confusion_chart, confusion_numbers
 from paceline.report.charts.curves import caption, curve_chart, curve_numbers
+from paceline.report.charts.devices import scaling_figures
 from paceline.report.charts.forest import forest_chart, forest_numbers
 from paceline.report.charts.look import Figure, spans_decades, spec
 from paceline.report.charts.multiples import multiples_chart, multiples_numbers
 from paceline.report.charts.tuned import heat_chart, heat_numbers, sensitivity_chart, sensitivity_numbers
 from paceline.report.charts.usage import OVER_TIME, along, bar_chart, bar_numbers, over_time
+from paceline.report.devices import Scaled
 from paceline.report.facts import Facts
 from paceline.report.names import plain
 
@@ -22,12 +24,13 @@ AXES = 4  # tuned axes with charts of their own
 __all__ = ["Figure", "charts", "spec"]
 
 
-def charts(facts: Facts) -> tuple[Figure, ...]:
+def charts(facts: Facts, scaled: Scaled | None = None) -> tuple[Figure, ...]:
     """Every chart that the study's figures allow, the answer first."""
     if not facts.rows.height:
         return ()
     return (
         *_forest(facts),
+        *(scaling_figures(scaled) if scaled else ()),
         *_phases(facts),
         *_curves(facts),
         *_tuned(facts),
@@ -58,7 +61,9 @@ def _curves(facts: Facts) -> Iterator[Figure]:
     if facts.exclusive:
         yield from _curve(facts, facts.columns.metric, "seconds", log=facts.columns.metric == "loss" and wanted[-1][1])
     extras = [
-        name for name in facts.rows.columns if name not in SCHEMA and "memory" not in name and "bytes" not in name
+        name
+        for name in facts.rows.columns
+        if name not in SCHEMA and "memory" not in name and "bytes" not in name and not name.startswith("noise_")
     ]
     for name in extras[:PARAMETERS]:
         yield from _curve(facts, name, "step")

@@ -9,16 +9,24 @@ import polars as pl
 from paceline.analyse.phases import PHASES
 from paceline.analyse.resources import aligned
 from paceline.report.charts.curves import Curves, curve_numbers
-from paceline.report.charts.look import COLOURS, FAINT, GREY, data, shortened
+from paceline.report.charts.look import COLOURS, FAINT, GREY, NUMBER, data, shortened
 from paceline.report.facts import Facts
 from paceline.report.usage import Usage
 
 ROWS = 40
 ROW = 24  # pixels
 GB = 2**30
-_TONES = dict(
-    zip(PHASES, (COLOURS[4], COLOURS[3], COLOURS[5], COLOURS[0], COLOURS[2], GREY, COLOURS[1], FAINT), strict=True)
-)
+_TONES = {
+    "loader": COLOURS[4],
+    "copy": COLOURS[3],
+    "forward": COLOURS[5],
+    "backward": COLOURS[0],
+    "exchange": COLOURS[7],
+    "optimizer": COLOURS[2],
+    "other": GREY,
+    "evaluation": COLOURS[1],
+    "checkpoint": FAINT,
+}
 OVER_TIME = {  # what is drawn: column, and how it becomes what is said
     "resident memory (GB)": pl.col("resident_bytes") / GB,
     "device memory (GB)": pl.col("device_used_bytes") / GB,
@@ -60,7 +68,7 @@ def bar_chart(bars: Bars) -> alt.TopLevelMixin:
     title = "seconds, mean over seeds" if bars.seconds else "% of a run's seconds, mean over seeds"
     scale = alt.Scale(domain=bars.phases, range=[_TONES[name] for name in bars.phases])
     legend = alt.Legend(title=None, orient="top", symbolType="square", columns=len(bars.phases))
-    axis = alt.Axis(grid=True, tickCount=6, format="~g")
+    axis = alt.Axis(grid=True, tickCount=6, format=NUMBER)
     chart: alt.TopLevelMixin = (
         alt.Chart(data(bars.parts))
         .mark_bar(height=ROW * 0.7, stroke="white", strokeWidth=0.5)

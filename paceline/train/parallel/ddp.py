@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from paceline.train.parallel.strategy import Forward, Strategy, ring
 from paceline.train.parallel.team import Team
 
+TORCHS_MB = 25.0  # torch's own size of a bucket; left unsaid, it closes the first at 1 MB, which is sent the sooner
 ONE_BUCKET = 4000  # MB; PowerSGD's own messages dead-lock over gloo when several buckets are under way
 _NEW = "forward_sync_buffers" in inspect.signature(DistributedDataParallel.__init__).parameters
 _LEAVE_BUFFERS: dict[str, Any] = {"forward_sync_buffers" if _NEW else "broadcast_buffers": False}
@@ -32,7 +33,7 @@ class DDP(Strategy):
         wrapped = DistributedDataParallel(
             model,
             process_group=self.group,
-            bucket_cap_mb=ONE_BUCKET if self._compress == "powersgd" else self._bucket_mb,
+            bucket_cap_mb=self._cap,
             **_LEAVE_BUFFERS,
             gradient_as_bucket_view=True,
         )
@@ -43,6 +44,12 @@ class DDP(Strategy):
             wrapped.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
         self._wrapped = wrapped
         return wrapped
+
+    @property
+    def _cap(self) -> float | None:
+        if self._compress == "powersgd":
+            return ONE_BUCKET
+        return None if self._bucket_mb == TORCHS_MB else self._bucket_mb
 
     def part(self, last: bool) -> AbstractContextManager[Any]:
         return nullcontext() if last or self._wrapped is None else self._wrapped.no_sync()
