@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types coverage bench gallery clean
+.PHONY: demo test lint types coverage bench bench-scaling gallery clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/paceline run quickstart
@@ -26,6 +26,10 @@ coverage: $(VENV)/.developed
 
 bench: $(VENV)/.benched
 	$(VENV)/bin/python -m bench $(ONLY)
+
+# Predictions for several devices against measurements. Emulated nodes need root and `ip`; without, the page says so.
+bench-scaling: $(VENV)/.benched
+	$(VENV)/bin/python -m bench scaling
 
 # Pages of docs/gallery from the records in RUNS.
 gallery: $(VENV)/.installed

@@ -1,13 +1,30 @@
 """`make bench`: runs everything and writes docs/benchmarks.md. BENCH_ROUNDS sets the number of rounds of all.
 
 python -m bench softmax line     these alone; the page keeps the others as they were
+python -m bench scaling          predictions for several devices against measurements: `make bench-scaling`
 python -m bench page             only writes the page anew from the numbers kept
 """
 
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 
-from bench import chart, growth, lab_cnn, line, loader, resnet18, softmax, table, telemetry, ways
+from bench import (
+    chart,
+    growth,
+    lab_cnn,
+    line,
+    loader,
+    published,
+    resnet18,
+    scaling,
+    softmax,
+    table,
+    telemetry,
+    ways,
+    worker,
+)
 
 SECTIONS = {
     "softmax": (softmax.section, 9),
@@ -19,18 +36,27 @@ SECTIONS = {
     "telemetry": (telemetry.section, 60),
     "growth": (growth.section, 1),
 }
+SCALING: dict[str, tuple[Callable[[int], table.Section], int]] = {
+    "worker": (worker.section, 20),
+    **{f"links-{name}": (partial(scaling.section, name), 3) for name in scaling.RUNS},
+    "links": (lambda rounds: scaling.together(), 1),
+    "published": (lambda rounds: published.section(), 1),
+}
+ORDER = [*SECTIONS, "links", *(name for name in SCALING if name != "links")]
 
 
 def main(asked: list[str]) -> None:
-    if wrong := set(asked) - {*SECTIONS, "page"}:
-        raise SystemExit(f"no benchmark {', '.join(sorted(wrong))}; there are {', '.join(SECTIONS)}")
-    for name, (section, rounds) in SECTIONS.items():
-        if not asked or name in asked:
+    every: dict[str, tuple[Callable[[int], table.Section], int]] = {**SECTIONS, **SCALING}
+    if wrong := set(asked) - {*every, "scaling", "page"}:
+        raise SystemExit(f"no benchmark {', '.join(sorted(wrong))}; there are {', '.join(every)}")
+    chosen = set(asked or SECTIONS) | (set(SCALING) if "scaling" in asked else set())
+    for name, (section, rounds) in every.items():
+        if name in chosen:
             print(f"{name} ...", flush=True)
             table.keep(name, section(int(os.environ.get("BENCH_ROUNDS", rounds))))
-            table.write(list(SECTIONS))
+            table.write(ORDER)
     chart.draw(table.read())
-    table.write(list(SECTIONS))
+    table.write(ORDER)
     print(table.PAGE.read_text())
 
 

@@ -14,6 +14,9 @@ def draw(kept: dict[str, Any]) -> None:
     _ratios(kept).save(CHARTS["Ratios"])
     if kept.get("growth"):
         _growth(kept["growth"]["points"]).save(CHARTS["Growth"])
+    cells = [row for name, section in kept.items() if name.startswith("links-") for row in section["rows"]]
+    if cells:
+        _predicted(cells).save(CHARTS["Predicted against measured"])
 
 
 def _ratios(kept: dict[str, Any]) -> Any:
@@ -49,3 +52,27 @@ def _growth(points: list[dict[str, Any]]) -> alt.Chart:
         .properties(width=420, height=220)
     )
     return chart
+
+
+def _predicted(cells: list[dict[str, Any]]) -> Any:
+    """Each cell's step, measured and predicted; on the line they are the same."""
+    lines = [
+        {**cell, "x": cell["measured, ms"], "y": cell["predicted, ms"], "how": cell["compression"]} for cell in cells
+    ]
+    ends = [value for line in lines for value in (line["x"], line["y"])]
+    low, high = min(ends) / 1.15, max(ends) * 1.15
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    marks = alt.Chart(alt.InlineData(values=lines)).mark_point(filled=True, size=70, opacity=0.85)
+    ticks = [value for value in (50, 100, 200, 500, 1000, 2000, 5000) if low <= value <= high]
+    axis = alt.Axis(values=ticks, format="~s", grid=True)
+    points = marks.encode(
+        alt.X("x:Q", scale=scale, axis=axis, title="measured, ms a step (log scale)"),
+        alt.Y("y:Q", scale=scale, axis=axis, title="predicted, ms a step (log scale)"),
+        color=alt.Color("link:N", title="link", sort=None, scale=alt.Scale(range=[BLUE, "#2a9d8f", "#d98e04", RED])),
+        shape=alt.Shape("network:N", title="network", sort=None),
+    )
+    same = alt.Chart(alt.InlineData(values=[{"x": low, "y": low}, {"x": high, "y": high}])).mark_line(
+        color=GREY, strokeDash=[4, 3]
+    )
+    line = same.encode(alt.X("x:Q", scale=scale), alt.Y("y:Q", scale=scale))
+    return alt.layer(line, points).properties(width=360, height=360)

@@ -15,11 +15,15 @@ PAGE, NUMBERS = DOCS / "benchmarks.md", DOCS / "benchmarks.json"
 
 INTRODUCTION = """# Benchmarks
 
-Written by `make bench`. A ratio is the peer's time over Paceline's, so above 1 Paceline is faster: the median over
-rounds of alternating blocks, with its 95 % interval. A target is met when the whole interval lies above it, missed
-when it lies below, else unresolved.
+Written by `make bench` and `make bench-scaling`. A ratio is the peer's time over Paceline's, so above 1 Paceline is
+faster: the median over rounds of alternating blocks, with its 95 % interval. A target is met when the whole interval
+lies above it, missed when it lies below, else unresolved.
 """
-CHARTS = {"Ratios": DOCS / "benchmarks-ratios.svg", "Growth": DOCS / "benchmarks-growth.svg"}
+CHARTS = {
+    "Ratios": DOCS / "benchmarks-ratios.svg",
+    "Growth": DOCS / "benchmarks-growth.svg",
+    "Predicted against measured": DOCS / "benchmarks-predicted.svg",
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Section:
     lines: list[Line]
     notes: list[str] = field(default_factory=list)
     points: list[dict[str, Any]] = field(default_factory=list)  # of a chart
+    rows: list[dict[str, Any]] = field(default_factory=list)  # of a table of its own
 
 
 def keep(name: str, section: Section) -> None:
@@ -60,6 +65,7 @@ def keep(name: str, section: Section) -> None:
         "lines": [line.plain() for line in section.lines],
         "notes": section.notes,
         "points": section.points,
+        "rows": section.rows,
     }
     NUMBERS.write_text(json.dumps(kept, indent=1) + "\n")
 
@@ -83,7 +89,20 @@ def _markdown(section: dict[str, Any]) -> str:
         table = f"\n| against | ratio (95 %) | rounds | target | verdict | Paceline, {unit} | peer, {unit} |\n"
         table += "| --- | ---: | ---: | ---: | --- | ---: | ---: |\n"
         table += "".join(map(_row, section["lines"]))
-    return head + table + "".join(f"\n{note}\n" for note in section["notes"])
+    return head + table + _own(section.get("rows", [])) + "".join(f"\n{note}\n" for note in section["notes"])
+
+
+def _own(rows: list[dict[str, Any]]) -> str:
+    """A table with the columns that its lines have."""
+    if not rows:
+        return ""
+    numbers = [any(isinstance(row[name], float | int) for row in rows) for name in rows[0]]
+    head = f"\n| {' | '.join(rows[0])} |\n| {' | '.join('---:' if number else '---' for number in numbers)} |\n"
+    return head + "".join(f"| {' | '.join(map(_shown, row.values()))} |\n" for row in rows)
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
 def _row(line: dict[str, Any]) -> str:

@@ -31,6 +31,12 @@ class Target(StrEnum):
     tensorboard = "tensorboard"
 
 
+class Exchange(StrEnum):
+    ring = "ring"
+    tree = "tree"
+    hierarchical = "hierarchical"
+
+
 StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="A gallery name or a study file.")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the records are.")]
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the data sets are.")]
@@ -320,29 +326,60 @@ def predict(
     devices: Annotated[str, typer.Option("--devices", metavar="N,N,...", help="Counts, as 16,32,1024.")],
     target: Goal = None,
     price: Price = None,
+    mechanism: Annotated[
+        bool | None,
+        typer.Option(
+            "--mechanism/--no-mechanism",
+            help="Also by the mechanism of a step, which this machine is measured for, about a minute, the first time. "
+            "Unsaid, if runs are recorded.",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option("--link", metavar="LINK", help="Of a node to others, as '10 Gbit/s, 50 us'.")
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option("--within", metavar="LINK", help="Between devices of a node, as '12 GB/s, 5 us'.")
+    ] = None,
+    per_node: Annotated[int, typer.Option("--per-node", metavar="N", min=1, help="Devices of a node.")] = 1,
+    exchange: Annotated[Exchange, typer.Option("--all-reduce", help="How gradients are summed.")] = Exchange.ring,
     form: Annotated[
-        Format, typer.Option("--format", help="How to write the table; but for text, only the table is written.")
+        Format, typer.Option("--format", help="How to write the table; but for text, only that of the fits is written.")
     ] = Format.text,
     out: Out = OUT,
+    data: Data = None,
 ) -> None:
-    """What more devices would do, by laws fitted to the runs recorded: examples a second and time to the target.
+    """What more devices would do: by laws fitted to the runs recorded, and by the mechanism of a step.
 
-    Every prediction has an interval and its own check: fitted without the largest count, how far it was off there.
+    Every prediction has its own check: the fit without the largest count, the mechanism against what was recorded.
     """
-    from paceline.api import results
+    from paceline.api import load, results
+    from paceline.errors import RecordError
     from paceline.report.answer import answer
+    from paceline.report.by_mechanism import by_mechanism, stated
     from paceline.report.formats import render
-    from paceline.report.predicted import asked, flat, forecasts, notes, printed
+    from paceline.report.predicted import asked, counted, flat, forecasts, notes, printed
 
-    found = results(study, out=out)
-    wanted = asked(answer(found, found.folder, target=target), devices, price)
-    if form == Format.text:
+    links, recorded = stated(link, within, per_node, str(exchange)), None
+    try:
+        found = results(study, out=out)
+        loaded, recorded = found.study, found.runs
+        wanted = asked(answer(found, found.folder, target=target), devices, price)
+    except RecordError as error:
+        if not mechanism:
+            raise
+        loaded = load(study)
+        print(f"Nothing is fitted: {error}")
+    else:
+        if form != Format.text:
+            made = list(forecasts(wanted))
+            print(render(flat(made), str(form)))
+            for note in notes(made):
+                print(f"Note: {note}", file=sys.stderr)
+            return
         print(printed(wanted))
-        return
-    made = list(forecasts(wanted))
-    print(render(flat(made), str(form)))
-    for note in notes(made):
-        print(f"Note: {note}", file=sys.stderr)
+    if mechanism is not False:
+        for block in by_mechanism(loaded, counted(devices), links, recorded, data):
+            print(f"\n{block}", flush=True)
 
 
 @app.command()

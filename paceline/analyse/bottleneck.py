@@ -16,12 +16,13 @@ _ROOFLINE = ("compute", "memory", "launch")
 
 
 def bottlenecks(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """by..., n, verdict, reason, loader, copy, exchange, step_seconds, compute, memory, launch: means over the runs of a setting.
+    """by..., n, verdict, reason, loader, copy, exchange, step_seconds, compute, memory, launch: means over a setting's
+    runs.
 
     `runs` is phases.splits with the columns of `by` and, where measured, work_* of a step and probe_* of the machine.
-    loader, copy and exchange are shares of the training seconds: the largest share of all phases names the verdict if it is one
-    of them and at least a third. Else compute, memory and launch decide: the share of a step that its work would take
-    at the machine's peak, at its bandwidth, and by the mere calling of operations; the largest names it.
+    loader, copy and exchange are shares of the training seconds: the largest share of all phases names the verdict if
+    it is one of them and at least a third. Else compute, memory and launch decide: the share of a step that its work
+    would take at the machine's peak, at its bandwidth, and by the mere calling of operations; the largest names it.
     """
     timed = runs.filter((pl.col("seconds") > 0) & (pl.col("steps") > 0))
     timed = timed.with_columns(_known(runs, name) for name in (*_WORK, *_PROBE))

@@ -57,8 +57,8 @@ class Machine:
     within: Link | None = None  # needed where per_node > 1
     per_node: int = 1
     call_seconds: float = 0.0  # of every all-reduce, whatever its size
-    host_seconds_per_byte: float = 0.0  # for every byte a device receives: copying and summing
-    stolen: float = 0.0  # share of the computing that stands still while a hidden all-reduce runs
+    host_seconds_per_byte: float = 0.0  # for every byte a device receives: copying and summing, while the link works
+    stolen: float = 0.0  # seconds of computing lost for each second that hosts spend on a hidden all-reduce
     cores: int | None = None  # of a node, where devices are processes that share them
     jitter: float = 0.0  # standard deviation over mean of a rank's computing, from step to step
     jitter_kind: Literal["normal", "lognormal"] = "lognormal"
@@ -66,10 +66,8 @@ class Machine:
     def __post_init__(self) -> None:
         if self.per_node < 1 or (self.per_node > 1 and self.within is None):
             raise ValueError("a machine has at least one device a node, and with several a link within the node")
-        if not 0 <= self.stolen <= 1:
-            raise ValueError(f"stolen is a share from 0 to 1, not {self.stolen}")
-        if min(self.call_seconds, self.host_seconds_per_byte, self.jitter) < 0:
-            raise ValueError("call_seconds, host_seconds_per_byte and jitter are never below 0")
+        if min(self.call_seconds, self.host_seconds_per_byte, self.stolen, self.jitter) < 0:
+            raise ValueError("call_seconds, host_seconds_per_byte, stolen and jitter are never below 0")
 
 
 @dataclass(frozen=True)
@@ -83,12 +81,13 @@ class Exchange:
     compression: float = 1.0  # bytes of a gradient over bytes sent: 2 for float16
     pack_seconds_per_byte: float = 0.0  # of gradient, on the device before sending
     unpack_seconds_per_byte: float = 0.0  # of gradient, after receiving
+    calls: int = 1  # all-reduces of a bucket, which share its bytes: 3 for PowerSGD
 
     def __post_init__(self) -> None:
         if self.algorithm not in _ALGORITHMS:
             raise ValueError(f"algorithm is '{self.algorithm}'; allowed: {', '.join(_ALGORITHMS)}.")
-        if not (self.compression > 0 and self.bucket_bytes > 0 and self.first_bucket_bytes > 0):
-            raise ValueError("compression and the sizes of buckets are above 0")
+        if min(self.compression, self.bucket_bytes, self.first_bucket_bytes, self.calls) <= 0:
+            raise ValueError("compression, the sizes of buckets and calls are above 0")
 
 
 def simulate(
@@ -121,7 +120,8 @@ def simulate(
     ready = np.cumsum(backward, 1)[:, last] + np.cumsum(pack, 1)
     compute = (forward + backward.sum(1) + pack.sum(1) + layers.optimizer_seconds) * shared
     done = ready[:, -1:]  # backward's end
-    sent = allreduce_seconds(filled / exchange.compression, counts, machine, exchange.algorithm)
+    messages = filled / exchange.compression
+    sent = allreduce_seconds(messages, counts, machine, exchange.algorithm, exchange.calls)
     sent = sent + np.where(several, exchange.unpack_seconds_per_byte * filled, 0.0)
     pace = shared * slow
     begins = (ready if exchange.overlap else np.broadcast_to(done, ready.shape)) * pace[:, None]
@@ -129,7 +129,8 @@ def simulate(
     total = sent.sum(1)
     exposed = np.maximum((begins + after).max(1) - done[:, 0] * pace, 0.0)
     exposed = np.minimum(exposed, total)  # but for rounding it is
-    stolen = machine.stolen * (total - exposed)
+    hosts = host_seconds(messages, counts, machine, exchange.algorithm, exchange.calls).sum(1)
+    stolen = machine.stolen * hosts * np.divide(total - exposed, total, out=np.zeros(len(counts)), where=total > 0)
     straggling = compute * (slow - 1)
     step = compute + straggling + stolen + exposed
     volume = bytes_sent(float(sizes.sum()) / exchange.compression, counts, machine, exchange.algorithm)
@@ -164,14 +165,33 @@ def buckets(gradient_bytes: Sequence[float], first: float, cap: float) -> NDArra
     return np.asarray(ends, np.int64)
 
 
-def allreduce_seconds(size: ArrayLike, devices: ArrayLike, machine: Machine, algorithm: str = "ring") -> Array:
-    """[devices, sizes]: seconds to sum messages of `size` bytes over all devices; 0 for one device."""
-    counts = np.atleast_1d(np.asarray(devices, np.int64)).astype(np.float64)[:, None]
-    sizes = np.atleast_1d(np.asarray(size, np.float64))[None, :]
+def allreduce_seconds(
+    size: ArrayLike, devices: ArrayLike, machine: Machine, algorithm: str = "ring", calls: int = 1
+) -> Array:
+    """[devices, sizes]: seconds to sum messages of `size` bytes over all devices; 0 for one device.
+
+    A link and the hosts at its ends work at the same time on one part after another: the slower of the two counts.
+    """
+    counts, sizes = _columns(devices, size)
     waits, near, far = _ALGORITHMS[algorithm](counts, machine)
-    moved = near / _near(machine).bandwidth + far / machine.between.bandwidth
-    seconds = machine.call_seconds + waits + sizes * (moved + (near + far) * machine.host_seconds_per_byte)
-    return np.where(counts > 1, seconds, 0.0)
+    host = machine.host_seconds_per_byte
+    moved = near * max(1 / _near(machine).bandwidth, host) + far * max(1 / machine.between.bandwidth, host)
+    return np.where(counts > 1, calls * (machine.call_seconds + waits) + sizes * moved, 0.0)
+
+
+def host_seconds(
+    size: ArrayLike, devices: ArrayLike, machine: Machine, algorithm: str = "ring", calls: int = 1
+) -> Array:
+    """[devices, sizes]: what of it keeps the hosts busy, whatever the links."""
+    counts, sizes = _columns(devices, size)
+    _, near, far = _ALGORITHMS[algorithm](counts, machine)
+    busy = calls * machine.call_seconds + sizes * (near + far) * machine.host_seconds_per_byte
+    return np.where(counts > 1, busy, 0.0)
+
+
+def _columns(devices: ArrayLike, size: ArrayLike) -> tuple[Array, Array]:
+    counts = np.atleast_1d(np.asarray(devices, np.int64)).astype(np.float64)
+    return counts[:, None], np.atleast_1d(np.asarray(size, np.float64))[None, :]
 
 
 def bytes_sent(size: float, devices: ArrayLike, machine: Machine, algorithm: str = "ring") -> Array:

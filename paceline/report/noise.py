@@ -32,7 +32,7 @@ def _lines(facts: Facts) -> Iterator[dict[str, object]]:
         useful = found.useful_batch
         yield {
             "setting": label,
-            "of training": STRETCHES[int(third)],  # type: ignore[call-overload]
+            "of training": STRETCHES[int(third)],
             "batch": int(batch),
             "useful batch": useful,
             "low": found.low,

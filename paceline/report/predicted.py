@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -46,7 +46,7 @@ class Forecast(NamedTuple):
 
 def asked(answer: Answer, devices: str, price: float | None = None) -> Asked:
     """Checks what the user typed; StudyError or RecordError says what to mend."""
-    counts = _counts(devices)
+    counts = counted(devices)
     check_price(price)
     name = answer.study.name
     if not answer.facts.count("done"):
@@ -57,7 +57,7 @@ def asked(answer: Answer, devices: str, price: float | None = None) -> Asked:
     return Asked(answer, answer.scaled, counts, price)
 
 
-def _counts(devices: str) -> tuple[int, ...]:
+def counted(devices: str) -> tuple[int, ...]:
     words = [word.strip() for word in devices.split(",")]
     if wrong := [word for word in words if not (word.isascii() and word.isdigit())]:
         raise StudyError(f"'{wrong[0]}' is no number of devices; say e.g. 16,32,1024.", where="--devices")
@@ -278,14 +278,9 @@ def _whole(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col(large).round(0).cast(pl.Int64)) if large else table
 
 
-SECTIONS: tuple[Callable[[Asked], Iterator[str]], ...] = (by_fits,)  # what is printed, in this order
-
-
 def printed(of: Asked) -> str:
-    """As `paceline predict` writes it: the question, then every section."""
-    return "\n\n".join(
-        (f"{titled(of.answer.study)}\n{HOW}".lstrip(), *(text for make in SECTIONS for text in make(of)))
-    )
+    """As `paceline predict` writes it: the question, then a block for every setting."""
+    return "\n\n".join((f"{titled(of.answer.study)}\n{HOW}".lstrip(), *by_fits(of)))
 
 
 def _devices(count: int) -> str:

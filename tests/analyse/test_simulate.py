@@ -19,6 +19,7 @@ from paceline.analyse.simulate import (
     allreduce_seconds,
     buckets,
     bytes_sent,
+    host_seconds,
     link_from,
     simulate,
     slowest,
@@ -151,9 +152,18 @@ def test_trees_and_hierarchies_by_hand() -> None:
     assert allreduce_seconds(1e6, 32, nodes, "tree")[0, 0] == pytest.approx(2 * (2 * 1e-3 + 3 * 1e-5) + 2 * 1e6 / 1e9)
 
 
-def test_what_hosts_cost_is_added_to_every_call() -> None:
-    machine = Machine(Link(0.0, 1e9), call_seconds=5e-4, host_seconds_per_byte=2e-9)
-    assert allreduce_seconds(1e6, 2, machine)[0, 0] == pytest.approx(5e-4 + 1e6 / 1e9 + 1e6 * 2e-9)
+def test_of_hosts_and_links_the_slower_counts_and_every_call_costs() -> None:
+    slow_hosts = Machine(Link(0.0, 1e9), call_seconds=5e-4, host_seconds_per_byte=2e-9)
+    assert allreduce_seconds(1e6, 2, slow_hosts)[0, 0] == pytest.approx(5e-4 + 1e6 * 2e-9)
+    slow_link = dataclasses.replace(slow_hosts, between=Link(1e-5, 1e8))
+    assert allreduce_seconds(1e6, 2, slow_link)[0, 0] == pytest.approx(5e-4 + 2e-5 + 1e6 / 1e8)
+    assert allreduce_seconds(1e6, 2, slow_link, calls=3)[0, 0] == pytest.approx(3 * (5e-4 + 2e-5) + 1e6 / 1e8)
+    for machine in (slow_hosts, slow_link):  # hosts are as busy with a slow link
+        assert host_seconds(1e6, 2, machine, calls=2)[0, 0] == pytest.approx(2 * 5e-4 + 1e6 * 2e-9)
+    assert host_seconds(1e6, 1, slow_hosts)[0, 0] == 0
+    nodes = Machine(Link(0.0, 1e9), Link(0.0, 1e11), per_node=2, host_seconds_per_byte=1e-10)
+    by_hand = 1e6 * (1e-10 + 2 * 3 / 4 * 1e-9)  # within a node the hosts are slower, between nodes the link is
+    assert allreduce_seconds(1e6, 8, nodes, "hierarchical")[0, 0] == pytest.approx(by_hand)
 
 
 def test_buckets_close_with_the_tensor_that_fills_them() -> None:
@@ -192,8 +202,9 @@ def test_a_timeline_by_hand() -> None:
     assert row["samples_per_second"] == pytest.approx(20 / 0.1)
     whole = one(layers, machine, Exchange(bucket_bytes=1e9, first_bucket_bytes=1e9), 2)
     assert (whole["buckets"], whole["exposed_seconds"]) == (1, pytest.approx(0.045))
-    stealing = one(layers, dataclasses.replace(machine, stolen=0.5), split, 2)
-    assert stealing["step_seconds"] == pytest.approx(0.1 + 0.5 * 0.03)
+    busy = dataclasses.replace(machine, stolen=0.5, host_seconds_per_byte=0.2e-9)
+    assert one(layers, busy, split, 2)["stolen_seconds"] == pytest.approx(0.5 * 0.2 * 0.03)  # 30 of 45 ms are hidden
+    assert one(layers, busy, split, 2)["step_seconds"] == pytest.approx(0.1 + 0.003)
     queued = one(layers, Machine(Link(0.0, 0.25e9)), split, 2)  # 100, 20, 60 ms: the channel never rests from 10 on
     assert queued["exposed_seconds"] == pytest.approx(0.01 + 0.18 - 0.06)
 
@@ -273,7 +284,8 @@ def test_ten_thousand_counts_are_quick() -> None:
         (lambda: Link(-1, 1), "latency from 0 on"),
         (lambda: Link(0, 0), "bandwidth above 0"),
         (lambda: Machine(Link(0, 1), per_node=2), "link within the node"),
-        (lambda: Machine(Link(0, 1), stolen=2), "share from 0 to 1"),
+        (lambda: Machine(Link(0, 1), stolen=-0.1), "never below 0"),
+        (lambda: Exchange(calls=0), "above 0"),
         (lambda: Machine(Link(0, 1), jitter=-1), "never below 0"),
         (lambda: Layers((1.0,), (1.0, 2.0), 0, 0, 1), "for every tensor"),
         (lambda: Layers((-1.0,), (1.0,), 0, 0, 1), "never below 0"),

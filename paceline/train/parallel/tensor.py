@@ -34,9 +34,10 @@ class TensorParallel(Strategy):
                     key="devices",
                 )
             plan |= {first: ColwiseParallel(), second: RowwiseParallel()}
-            between = [layer for name, layer in layers if isinstance(layer, Dropout)]
-            for layer in between:
-                layer.columns = (self.team.rank, self.team.size)
+            names = [name for name, _ in layers]
+            for _, layer in layers[names.index(first) + 1 : names.index(second)]:
+                if isinstance(layer, Dropout):
+                    layer.columns = (self.team.rank, self.team.size)
         if not plan:
             raise StudyError("tensor parallel needs two dense layers in a row; this model has none.", key="strategy")
         mesh = init_device_mesh(next(model.parameters()).device.type, (self.team.size,))
@@ -47,13 +48,14 @@ class TensorParallel(Strategy):
 
     def norm(self, model: nn.Module) -> Tensor | None:
         """What is divided is summed over devices, what every device has is counted once."""
-        shared, own = torch.zeros(()), torch.zeros(())
+        device = next(model.parameters()).device
+        shared, own = torch.zeros((), device=device), torch.zeros((), device=device)
         for parameter in model.parameters():
             gradient = parameter.grad
             if gradient is None:
                 continue
             divided = isinstance(gradient, DTensor) and any(place.is_shard() for place in gradient.placements)
-            square = local(gradient).square().sum().cpu()
+            square = local(gradient).square().sum()
             own, shared = (own + square, shared) if divided else (own, shared + square)
         return (self.team.total(own)[0] + shared).sqrt()
 

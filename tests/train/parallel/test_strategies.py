@@ -46,7 +46,7 @@ EXACT: dict[str, dict[str, Any]] = {
     "pipeline, mlp": {"strategy": {"name": "pipeline", "micro_batches": 3}, "model": {"name": "mlp", "widths": [8, 6]}},
     "tensor": {"strategy": "tensor"},
     "tensor, clipped": {"strategy": "tensor", "clip_norm": 0.1},
-    "tensor, mlp": {"strategy": "tensor", "model": {"name": "mlp", "widths": [8, 6]}},
+    "tensor, mlp": {"strategy": "tensor", "model": {"name": "mlp", "widths": [8, 6, 4], "dropout": 0.3}},
 }
 NOISE: dict[str, Any] = {"model": "softmax", "epochs": None, "steps": 3, "evaluate_every": 1, "noise_every": 1}
 NEAR: dict[str, dict[str, Any]] = {
