@@ -18,7 +18,8 @@ from paceline.report.formats import render
 
 FOLDER = Path(__file__).with_suffix("")
 TIMES = ("speed", "workers", "tradeoff", "phases", "bottleneck")
-TABLES = ("best", *TIMES, "models", "fit", "target", "published", "confused", "pairs")
+SHARED = ("speedup", "speedup-goal", "devices", "quickest", "epochs-goal", "useful-batch")
+TABLES = ("best", *SHARED, *TIMES, "models", "fit", "target", "published", "confused", "pairs")
 FIGURES = 3
 LONG = 40  # lines of a table
 

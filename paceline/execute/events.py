@@ -19,6 +19,7 @@ class Event:
     status: str = ""
     reason: str = ""
     row: dict[str, Any] | None = None
+    traceback: str = ""  # of a process whose words this one writes down
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)

@@ -45,7 +45,8 @@ def main() -> None:
 
 
 def work(folder: PackFolder, job: Job, stop: Stop, room: str = "team") -> Iterator[Event]:
-    """Trains what is missing of the pack; only the first process writes and tells. `room`: where the team meets."""
+    """Trains what is missing of the pack; only the first process writes and tells, but for a run that fails by what
+    another does. `room`: where the team meets."""
     import torch
 
     from paceline.train import device
@@ -59,7 +60,7 @@ def work(folder: PackFolder, job: Job, stop: Stop, room: str = "team") -> Iterat
         ):
             writer = exits.enter_context(PackWriter(folder)) if team.first else None
             for event in _train(name, run, folder, writer, job, team, stop):
-                if team.first:
+                if team.first or event.status == "failed":
                     yield event
         if stop():
             return
@@ -80,9 +81,10 @@ def _train(
         if lost(error):
             raise
         reason = str(error) if isinstance(error, PacelineError) else f"{type(error).__name__}: {error}"
+        where = traceback.format_exc()
         if writer is not None:
-            writer.status(name, "failed", reason=reason, traceback=traceback.format_exc(), timing=job.timing)
-        yield Event("ended", folder.id, name, status="failed", reason=reason)
+            writer.status(name, "failed", reason=reason, traceback=where, timing=job.timing)
+        yield Event("ended", folder.id, name, status="failed", reason=reason, traceback=where)
 
 
 def _record(
@@ -110,7 +112,7 @@ def _record(
     files = provenance.files(job)
     saved, row = time.monotonic(), None
     saving = float(resume.get("saving", 0.0)) if resume else 0.0  # seconds spent on checkpoints
-    items = train(run, dataset, job.folder, resume, cores=job.threads, files=files, timed=job.timed, team=team)
+    items = train(run, dataset, job.folder, resume, files=files, timed=job.timed, team=team)
     for item in items:
         if isinstance(item, Row):
             row = provenance.plain_row(item)

@@ -34,18 +34,19 @@ def train_spread(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) 
         file, words = Path(room) / "job.json", Path(room) / "stderr"
         file.write_text(job.dumps())
         with words.open("wb") as said, _started(file, folder.id, run.devices, job, said) as process:
-            ended = False
+            ended, reason = False, ""
             try:
-                ended = yield from _followed(process, file.with_name(STOP), stop)
+                ended, reason = yield from _followed(process, file.with_name(STOP), stop)
             finally:
                 _end(process, ended)
-        last = _last_words(words.read_text(errors="replace"))
-    if note_turnaround(name, folder, time.perf_counter() - begun) or not ended or not process.returncode:
-        return
-    reason = last or f"torchrun ended with exit code {process.returncode}"
-    with PackWriter(folder) as writer:
-        writer.status(name, "failed", reason=reason, timing=job.timing)
-    yield Event("ended", folder.id, name, status="failed", reason=reason)
+        if ended and process.returncode:
+            reason = _last_words(words.read_text(errors="replace")) or f"torchrun's exit code is {process.returncode}"
+    noted = note_turnaround(name, folder, time.perf_counter() - begun)
+    if reason:
+        if not noted:
+            with PackWriter(folder) as writer:
+                writer.status(name, "failed", reason=reason, timing=job.timing)
+        yield Event("ended", folder.id, name, status="failed", reason=reason)
 
 
 def _started(file: Path, pack: str, devices: int, job: Job, said: IO[bytes]) -> subprocess.Popen[str]:
@@ -64,8 +65,9 @@ def _started(file: Path, pack: str, devices: int, job: Job, said: IO[bytes]) -> 
     )
 
 
-def _followed(process: subprocess.Popen[str], stopping: Path, stop: Stop) -> Generator[Event, None, bool]:
-    """What the team tells, until it ends, refuses, or does not end though it is told to; whether it has ended."""
+def _followed(process: subprocess.Popen[str], stopping: Path, stop: Stop) -> Generator[Event, None, tuple[bool, str]]:
+    """What the team tells, until it ends, fails, refuses, or does not end though it is told to: whether it has ended
+    by itself, and why it failed."""
     lines: queue.Queue[str] = queue.Queue()
 
     def listen() -> None:
@@ -80,16 +82,18 @@ def _followed(process: subprocess.Popen[str], stopping: Path, stop: Stop) -> Gen
             stopping.touch()
             told = time.monotonic()
         if told and time.monotonic() - told > LINGER:
-            return False
+            return False, ""
         with contextlib.suppress(queue.Empty):
             line = lines.get(timeout=LOOK_SECONDS)
             if not line:
-                return True
+                return True, ""
             event = _heard(line)
+            if event is not None and event.status == "failed":
+                return False, event.reason
             if event is not None:
                 yield event
                 if event.kind == "refused":
-                    return False
+                    return False, ""
 
 
 def _heard(line: str) -> Event | None:
@@ -109,6 +113,7 @@ def _end(process: subprocess.Popen[str], ended: bool) -> None:
 
 
 def _last_words(said: str) -> str:
-    """Of a team that failed: the last line that names an error of its own."""
+    """Of a team that failed: the last line that names an error, if there is one not of a process that lost others."""
     lines = [line.strip() for line in said.splitlines() if "Error" in line and "ChildFailedError" not in line]
-    return lines[-1] if lines else ""
+    own = [line for line in lines if "gloo" not in line.lower() and "nccl" not in line.lower()]
+    return (own or lines or [""])[-1]

@@ -16,6 +16,7 @@ from paceline.cli import app
 from paceline.errors import RecordError
 from paceline.record.layout import StudyFolder
 from paceline.record.reader import read_packs, read_rows, states
+from paceline.spec.parts import TABLE
 
 from .studies import BASE, standing, write
 
@@ -121,6 +122,11 @@ class Silent(Own):
 class Broken(Own):
     def before(self):
         raise ValueError("no such thing")
+
+class HalfBroken(Own):
+    def before(self):
+        if os.environ.get("RANK") == "1":
+            raise ValueError("no such thing")
 """
 
 
@@ -133,13 +139,24 @@ def test_a_process_without_a_word_is_taken_for_lost_and_all_go_on(tmp_path, monk
     assert standing(tmp_path / "runs" / "s") == {"done": 1}
 
 
-def test_a_run_that_fails_by_itself_is_not_tried_again(tmp_path):
+@pytest.mark.parametrize("model", ["Broken", "HalfBroken"])
+def test_a_run_that_fails_by_itself_is_not_tried_again(tmp_path, model):
     (tmp_path / "own.py").write_text(OWN)
-    file = write(tmp_path, {**LONG, "model": "own:Broken", "steps": 20, "devices": 2})
+    file = write(tmp_path, {**LONG, "model": f"own:{model}", "steps": 20, "devices": 2})
     api.run(api.load(file), out=tmp_path / "runs")
     (state,) = states(read_packs(StudyFolder(tmp_path / "runs" / "s"))).values()
     assert (state.status, state.details["reason"]) == ("failed", "ValueError: no such thing")
-    assert "forward" in state.details["traceback"]
+    assert model == "HalfBroken" or "forward" in state.details["traceback"]
+
+
+def test_every_strategy_is_recorded_and_timed(tmp_path):
+    said = {**LONG, "model": {"name": "mlp", "widths": [8, 6]}, "steps": 6, "devices": 2, "batch": 8}
+    cases = {name: {"strategy": name} for name in TABLE["strategy"]}
+    file = write(tmp_path, said, cases=cases, measure="time")
+    api.run(api.load(file), out=tmp_path / "runs")
+    found = states(read_packs(StudyFolder(tmp_path / "runs" / "s"))).values()
+    assert {state.status for state in found} == {"done"}, [state.details.get("reason") for state in found]
+    assert all(state.details["turnaround_seconds"] > 0 for state in found)
 
 
 def test_data_that_is_not_there_ends_the_team_at_once(tmp_path):
