@@ -34,19 +34,20 @@ def train_spread(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) 
         file, words = Path(room) / "job.json", Path(room) / "stderr"
         file.write_text(job.dumps())
         with words.open("wb") as said, _started(file, folder.id, run.devices, job, said) as process:
-            ended, reason = False, ""
+            ended, failed = False, None
             try:
-                ended, reason = yield from _followed(process, file.with_name(STOP), stop)
+                ended, failed = yield from _followed(process, file.with_name(STOP), stop)
             finally:
                 _end(process, ended)
         if ended and process.returncode:
             reason = _last_words(words.read_text(errors="replace")) or f"torchrun's exit code is {process.returncode}"
+            failed = Event("ended", folder.id, name, status="failed", reason=reason)
     noted = note_turnaround(name, folder, time.perf_counter() - begun)
-    if reason:
+    if failed:
         if not noted:
             with PackWriter(folder) as writer:
-                writer.status(name, "failed", reason=reason, timing=job.timing)
-        yield Event("ended", folder.id, name, status="failed", reason=reason)
+                writer.status(name, "failed", reason=failed.reason, traceback=failed.traceback, timing=job.timing)
+        yield failed
 
 
 def _started(file: Path, pack: str, devices: int, job: Job, said: IO[bytes]) -> subprocess.Popen[str]:
@@ -65,9 +66,11 @@ def _started(file: Path, pack: str, devices: int, job: Job, said: IO[bytes]) -> 
     )
 
 
-def _followed(process: subprocess.Popen[str], stopping: Path, stop: Stop) -> Generator[Event, None, tuple[bool, str]]:
+def _followed(
+    process: subprocess.Popen[str], stopping: Path, stop: Stop
+) -> Generator[Event, None, tuple[bool, Event | None]]:
     """What the team tells, until it ends, fails, refuses, or does not end though it is told to: whether it has ended
-    by itself, and why it failed."""
+    by itself, and what it said if it failed."""
     lines: queue.Queue[str] = queue.Queue()
 
     def listen() -> None:
@@ -82,18 +85,18 @@ def _followed(process: subprocess.Popen[str], stopping: Path, stop: Stop) -> Gen
             stopping.touch()
             told = time.monotonic()
         if told and time.monotonic() - told > LINGER:
-            return False, ""
+            return False, None
         with contextlib.suppress(queue.Empty):
             line = lines.get(timeout=LOOK_SECONDS)
             if not line:
-                return True, ""
+                return True, None
             event = _heard(line)
             if event is not None and event.status == "failed":
-                return False, event.reason
+                return False, event
             if event is not None:
                 yield event
                 if event.kind == "refused":
-                    return False, ""
+                    return False, None
 
 
 def _heard(line: str) -> Event | None:

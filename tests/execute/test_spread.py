@@ -146,7 +146,7 @@ def test_a_run_that_fails_by_itself_is_not_tried_again(tmp_path, model):
     api.run(api.load(file), out=tmp_path / "runs")
     (state,) = states(read_packs(StudyFolder(tmp_path / "runs" / "s"))).values()
     assert (state.status, state.details["reason"]) == ("failed", "ValueError: no such thing")
-    assert model == "HalfBroken" or "forward" in state.details["traceback"]
+    assert "in before" in state.details["traceback"]
 
 
 def test_every_strategy_is_recorded_and_timed(tmp_path):
