@@ -24,6 +24,7 @@ from paceline.spec import Run
 
 RESTARTS = 3
 LOOK_SECONDS = 0.2
+_Said = tuple[bool, Event | None]
 LINGER = 30.0  # seconds that a team has to reach a step boundary once it is told to stop
 
 
