@@ -117,6 +117,16 @@ def check(study: StudyArgument, sets: Sets = None, seeds: Seeds = None, scale: S
 
 
 @app.command()
+def schema() -> None:
+    """The JSON schema of the study file, by which an editor completes and checks it."""
+    import json
+
+    from paceline.spec.schema import schema as made
+
+    print(json.dumps(made(), indent=1))
+
+
+@app.command()
 def plan(
     study: StudyArgument,
     sets: Sets = None,

@@ -384,3 +384,9 @@ def test_two_devices_are_run_reported_and_predicted(cli, study_file):
         code, _, err = cli("predict", "devices", *words)
         assert code == 2
         assert message in err
+
+
+def test_the_schema_is_printed(cli):
+    code, out, _ = cli("schema")
+    assert code == 0
+    assert json.loads(out)["required"] == ["name"]

@@ -184,6 +184,7 @@ def _execute(session: Session, data: Path | None, retry_failed: bool) -> Iterato
             raise DeviceError(f"this machine can train none of the {len(missing)} runs: {next(iter(lacking.values()))}")
         missing -= lacking.keys()
         packs = _settle_packs(session, missing)
+    _sweep(session)
     if not packs:
         return
     job = Job(
@@ -206,6 +207,15 @@ def _execute(session: Session, data: Path | None, retry_failed: bool) -> Iterato
         from paceline.execute.local import local
 
         yield from local(packs, job, session.jobs)
+
+
+def _sweep(session: Session) -> None:
+    """What a process left that was killed when all of its pack had ended."""
+    for known in session.packs:
+        if all(state.ended for state in known.runs) and known.folder.claim.exists():
+            with Claim(known.folder.claim) as claim:
+                if claim.held:
+                    known.folder.drop_leftovers()
 
 
 def _with_packs(session: Session, packs: list[PackState]) -> Session:

@@ -1,5 +1,6 @@
 """A run or a stack that was interrupted, killed and resumed gives the rows of one that was not, bit for bit."""
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -8,9 +9,10 @@ from typing import Any
 import pytest
 
 from paceline import api
+from paceline.record.claim import _place
 from paceline.train import checkpoint
 
-from .studies import BASE, files, lines, rows, standing, write
+from .studies import BASE, SHORT, files, lines, rows, standing, write
 from .zygote import Zygote, until
 
 MLP = {"name": "mlp", "widths": [16, 12]}
@@ -197,3 +199,15 @@ def test_a_second_ctrl_c_breaks_off_at_once(tmp_path: Path, paceline: Zygote) ->
     assert child.wait(5) in (1, 130)
     assert "Traceback" not in child.said
     assert standing(record) == {"interrupted": 1}
+
+
+def test_what_a_process_left_that_died_at_its_very_end_is_swept_away(tmp_path: Path) -> None:
+    file = write(tmp_path, SHORT)
+    api.run(file, out=tmp_path / "runs")
+    (pack,) = (tmp_path / "runs" / "s").glob("*/pack.json")
+    before = {path.name for path in pack.parent.iterdir()}
+    dead = {"place": _place(), "pid": 2**22 + 1, "started": 0.0, "token": "a" * 32}
+    pack.with_name("claim").write_text(json.dumps(dead))
+    pack.with_name(".status.json.x").touch()
+    api.run(file, out=tmp_path / "runs")
+    assert {path.name for path in pack.parent.iterdir()} == before

@@ -5,16 +5,11 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from paceline.train.parallel.shards import local, over_shards
-from paceline.train.parallel.strategy import Make, Strategy
+from paceline.train.parallel.shards import Sharded, local
 from paceline.train.parallel.team import Team
 
 
-class FSDP(Strategy):
-    same_updates = False
-    elementwise = True
-    whole_models = False
-
+class FSDP(Sharded):
     def __init__(self, team: Team) -> None:
         super().__init__(team)
         self.factor = float(team.size)
@@ -29,20 +24,9 @@ class FSDP(Strategy):
         fully_shard(model, mesh=mesh)
         return model
 
-    def make(self, make: Make) -> Make:
-        return over_shards(make)
-
     def norm(self, model: nn.Module) -> Tensor | None:
         squares = [local(p.grad).square().sum() for p in model.parameters() if p.grad is not None]
         return self.team.total(torch.stack(squares).sum())[0].sqrt()
-
-    def state(self, model: nn.Module) -> dict[str, Tensor]:
-        return {name: local(value) for name, value in model.state_dict().items()}
-
-    def load(self, model: nn.Module, state: dict[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, value in model.state_dict().items():
-                local(value).copy_(state[name])
 
     def sent(self, model: nn.Module) -> int:
         """Two gatherings of the parameters and one scattering of the gradients."""

@@ -1,4 +1,4 @@
-"""An optimizer over the local part of parameters that are spread over devices."""
+"""Parameters that are spread over devices: each has a part of them, updates it, and keeps it in its checkpoint."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,23 +7,35 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from paceline.train.parallel.strategy import Make
+from paceline.train.parallel.strategy import Make, Strategy
 
 
 def local(tensor: Tensor) -> Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-def over_shards(make: Make) -> Make:
-    """Update rules that look at one entry at a time need to know nothing of the others."""
+class Sharded(Strategy):
+    """Update rules that look at one entry at a time need to know nothing of the other devices' parts."""
 
-    def made(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        return _OverShards(parameters, make)
+    same_updates = False
+    elementwise = True
+    whole_models = False
 
-    return made
+    def make(self, make: Make) -> Make:
+        return lambda parameters: _OverShards(parameters, make)
+
+    def state(self, model: nn.Module) -> dict[str, Tensor]:
+        return {name: local(value) for name, value in model.state_dict().items()}
+
+    def load(self, model: nn.Module, state: dict[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, value in model.state_dict().items():
+                local(value).copy_(state[name])
 
 
 class _OverShards(torch.optim.Optimizer):
+    """An optimizer over the local part of each parameter."""
+
     def __init__(self, parameters: list[nn.Parameter], make: Make) -> None:
         self._whole = parameters
         self._local = [nn.Parameter(local(p.data)) for p in parameters]

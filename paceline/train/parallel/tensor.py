@@ -12,15 +12,11 @@ from torch.distributed.tensor.parallel import ColwiseParallel, ParallelStyle, Ro
 
 from paceline.errors import StudyError
 from paceline.models.dropout import Dropout
-from paceline.train.parallel.shards import local, over_shards
-from paceline.train.parallel.strategy import Make, Strategy
+from paceline.train.parallel.shards import Sharded, local
 
 
-class TensorParallel(Strategy):
-    same_updates = False
+class TensorParallel(Sharded):
     shards_data = False
-    whole_models = False
-    elementwise = True
 
     def place(self, model: nn.Module) -> nn.Module:
         plan: dict[str, ParallelStyle] = {}
@@ -43,9 +39,6 @@ class TensorParallel(Strategy):
         mesh = init_device_mesh(next(model.parameters()).device.type, (self.team.size,))
         return parallelize_module(model, mesh, plan)
 
-    def make(self, make: Make) -> Make:
-        return over_shards(make)
-
     def norm(self, model: nn.Module) -> Tensor | None:
         """What is divided is summed over devices, what every device has is counted once."""
         device = next(model.parameters()).device
@@ -58,11 +51,3 @@ class TensorParallel(Strategy):
             square = local(gradient).square().sum()
             own, shared = (own + square, shared) if divided else (own, shared + square)
         return (self.team.total(own)[0] + shared).sqrt()
-
-    def state(self, model: nn.Module) -> dict[str, Tensor]:
-        return {name: local(value) for name, value in model.state_dict().items()}
-
-    def load(self, model: nn.Module, state: dict[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, value in model.state_dict().items():
-                local(value).copy_(state[name])
