@@ -1,11 +1,31 @@
 """The command line: thin verbs over the API. Everything heavy is imported inside the verb that needs it."""
 
 import sys
-from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from paceline.cli_data import data_app
+from paceline.cli_options import (
+    OUT,
+    Data,
+    Exchange,
+    Format,
+    Goal,
+    Jobs,
+    Out,
+    Price,
+    Scale,
+    Seeds,
+    Sets,
+    Stack,
+    StudyArgument,
+    Target,
+    console,
+    print_table,
+)
 
 app = typer.Typer(
     name="paceline",
@@ -13,50 +33,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Declare a training study, train it for real, get an answer with its evidence.",
 )
-data_app = typer.Typer(no_args_is_help=True, help="Data sets: what there is, fetch it, check it.")
 app.add_typer(data_app, name="data")
 
 
-class Format(StrEnum):
-    text = "text"
-    json = "json"
-    csv = "csv"
-    md = "md"
-    latex = "latex"
-
-
-class Target(StrEnum):
-    csv = "csv"
-    parquet = "parquet"
-    tensorboard = "tensorboard"
-
-
-class Exchange(StrEnum):
-    ring = "ring"
-    tree = "tree"
-    hierarchical = "hierarchical"
-
-
-StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="A gallery name or a study file.")]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the records are.")]
-Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the data sets are.")]
-Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the study.")]
-Seeds = Annotated[int | None, typer.Option("--seeds", metavar="N", help="Seeds for every setting.")]
-Scale = Annotated[str | None, typer.Option("--scale", metavar="NAME", help="A size that the study defines.")]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes side by side; unsaid, what is fastest.")
-]
-Stack = Annotated[
-    bool | None,
-    typer.Option("--stack/--no-stack", help="Whether like runs train as one program; unsaid, what is fastest."),
-]
-Goal = Annotated[
-    float | None,
-    typer.Option("--target", metavar="VALUE", help="Accuracy (or loss) to time; unsaid, what the study stops at."),
-]
-Price = Annotated[float | None, typer.Option("--price", metavar="P", help="Of a device-hour: what runs cost.")]
-
-OUT = Path("runs")
 SHOWN = 30  # settings that `run` prints at its end
 
 
@@ -67,18 +46,12 @@ def main() -> None:
     try:
         app()
     except PacelineError as error:
-        _console(stderr=True).print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
+        console(stderr=True).print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
-
-
-def _console(stderr: bool = False) -> Any:
-    from rich.console import Console
-
-    return Console(stderr=stderr)
 
 
 @app.command("list")
@@ -94,7 +67,7 @@ def list_studies(out: Out = OUT) -> None:
     recorded = [
         str(StudyFolder.of(out, s.name).path) if StudyFolder.of(out, s.name).study.exists() else "" for s in studies
     ]
-    _print(
+    print_table(
         pl.DataFrame(
             {"study": [s.name for s in studies], "question": [s.question for s in studies], "recorded": recorded}
         )
@@ -175,7 +148,7 @@ def run(
     if follows():
         follow()
         return
-    console = _console()
+    terminal = console()
     loaded = load(study, sets=sets, seeds=seeds, scale=scale)
     session = open_session(loaded, out, jobs=jobs, stack=stack)
     if redo_stale and session.stale:
@@ -183,19 +156,19 @@ def run(
         session = open_session(loaded, out, jobs=jobs, stack=stack)
     measured = False
     for line in calibrate(session, session.missing(retry_failed)):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        terminal.print(line, markup=False, highlight=False, soft_wrap=True)
         measured = True
     if measured:
         session = open_session(loaded, out, jobs=jobs, stack=stack)
     lines, tally = begin(session, retry_failed)
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    refused = show(execute(session, data=data, retry_failed=retry_failed), tally, console)
+        terminal.print(line, markup=False, highlight=False, soft_wrap=True)
+    refused = show(execute(session, data=data, retry_failed=retry_failed), tally, terminal)
     if refused:
         raise RecordError(refused.reason)
     found = results(loaded, out=out)
     table = found.table
-    _print(compact(table.head(SHOWN)), titled(loaded))
+    print_table(compact(table.head(SHOWN)), titled(loaded))
     if table.height > SHOWN:
         print(f"... and {table.height - SHOWN} more settings: paceline table {loaded.name} --out {out}")
     page = write_page(found.answer, found.folder / "report.html")
@@ -244,7 +217,7 @@ def status(
 
     folders = studies(out) if study is None else [record_of(study, out)]
     if folders:
-        _print(standing(folders))
+        print_table(standing(folders))
     else:
         print(f"Nothing is recorded under {out} yet.")
 
@@ -364,10 +337,11 @@ def predict(
     """
     from paceline.api import load, results
     from paceline.errors import RecordError
+    from paceline.execute.anatomy import anatomy
     from paceline.report.answer import answer
     from paceline.report.by_mechanism import by_mechanism, stated
     from paceline.report.formats import render
-    from paceline.report.predicted import asked, counted, flat, forecasts, notes, printed
+    from paceline.report.predicted import asked, flat, forecasts, notes, printed, read_counts
 
     links, recorded = stated(link, within, per_node, str(exchange)), None
     try:
@@ -388,7 +362,8 @@ def predict(
             return
         print(printed(wanted))
     if mechanism is not False:
-        for block in by_mechanism(loaded, counted(devices), links, recorded, data):
+        measure = partial(anatomy, folder=loaded.folder, data=data)
+        for block in by_mechanism(loaded, read_counts(devices), measure, links, recorded):
             print(f"\n{block}", flush=True)
 
 
@@ -404,66 +379,6 @@ def export(
     from paceline.report.export import export as write
 
     print(write(results(study, out=out).rows, str(to), file))
-
-
-@data_app.command("list")
-def data_list(data: Data = None, out: Out = OUT) -> None:
-    """The data sets Paceline knows, and which are here."""
-    import polars as pl
-
-    from paceline.data.describe import describe
-    from paceline.data.locate import Files
-
-    rows = [{**row, "shape": " x ".join(map(str, row["shape"]))} for row in describe(Files.search(data))]
-    _print(pl.DataFrame(rows).drop("source"))
-
-
-@data_app.command("get")
-def data_get(
-    name: Annotated[str, typer.Argument(metavar="SET", help="A data set, or a file of weights.")],
-    data: Data = None,
-    out: Out = OUT,
-) -> None:
-    """Fetch a data set or pre-trained weights, checked by SHA-256; goes on where a broken download stopped."""
-    from paceline.data import catalogue, pretrained
-    from paceline.data.fetch import fetch
-    from paceline.data.locate import Files
-    from paceline.report.fetching import Fetching
-
-    wanted = pretrained.entry(name) or catalogue.entry(name)
-    with Fetching(_console()) as fetching:
-        fetch(wanted, Files.search(data, must_exist=False).home(wanted.name), report=fetching.report)
-
-
-@data_app.command("check")
-def data_check(
-    name: Annotated[str, typer.Argument(metavar="SET", help="A data set, or folder:PATH.")],
-    data: Data = None,
-    leakage: Annotated[bool, typer.Option(help="Compare test images with those trained on.")] = True,
-    out: Out = OUT,
-) -> None:
-    """Read a data set as training would: checksum, counts, class balance, corrupt images, test images trained on."""
-    import polars as pl
-
-    from paceline.data.check import check as check_set
-    from paceline.data.locate import Files
-
-    found = check_set(name, Files.search(data), compare=leakage)
-    rows = [{**row, "shape": " x ".join(map(str, row["shape"]))} for row in found.rows]
-    table = pl.DataFrame(rows)
-    _print(table.drop([column for column in ("fewest_of", "most_of") if table[column].null_count() == table.height]))
-    for note in found.notes:
-        print(f"\nNote: {note}")
-    if leakage:
-        print(f"\n{found.verdict}")
-    if found.pairs:
-        _print(pl.DataFrame(found.pairs), "The closest pairs:")
-
-
-def _print(table: Any, title: str = "") -> None:
-    from paceline.report.formats import render
-
-    print(render(table, "text", title))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "gallery": (),
 }
-FRONT = ("__init__", "__main__", "api", "cli")
+FRONT = ("__init__", "__main__", "api", "cli", "cli_data", "cli_options")
 WORKER = ("data", "train")  # of the files of execute that run in a worker, inside their functions
 _TRAINING = ("worker", "single", "stacked", "rank", "members", "anatomy", "provenance", "calibrate", "capable")
 IN_WORKER = tuple(f"execute.{name}" for name in _TRAINING)
@@ -91,7 +91,7 @@ IMPORTS = [found for module, path in MODULES.items() for found in _imports(modul
 def _allowed(found: Import) -> bool:
     room, target = found.module.split(".")[0], found.target
     if room in FRONT:
-        return room != "cli" or found.inside or target == "errors"
+        return not room.startswith("cli") or found.inside or target in ("errors", "cli_data", "cli_options")
     if target.split(".")[0] == room:
         return True
     if found.module in IN_WORKER and found.inside and target.split(".")[0] in WORKER:

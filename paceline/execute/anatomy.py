@@ -19,6 +19,7 @@ from typing import Any
 
 from paceline import cache
 from paceline.errors import DeviceError
+from paceline.execute import torchrun
 from paceline.execute.job import Job
 from paceline.record.machine import cpu_name, usable_cores
 from paceline.spec import Run, plain
@@ -147,18 +148,16 @@ def _measured(run: Run, alone: int, together: tuple[int, ...], folder: Path, dat
     with tempfile.TemporaryDirectory(prefix="paceline-") as room:
         files = [Path(room) / name for name in ("asked.json", "found.json")]
         files[0].write_text(json.dumps({**asked, "folder": str(folder), "data": str(data) if data else None}))
-        torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes=1", f"--nproc-per-node={size}"]
         done = subprocess.run(
-            [*torchrun, "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", "-m", __name__, *map(str, files)],
+            torchrun.command(size, __name__, *map(str, files)),
             capture_output=True,
             text=True,
             timeout=PATIENCE,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)},
+            env=torchrun.environment(threads),
             check=False,
         )
         if done.returncode or not files[1].exists():
-            lines = [line for line in done.stderr.splitlines() if "Error" in line and "ChildFailed" not in line]
-            raise DeviceError(f"a step could not be measured: {lines[-1].strip() if lines else 'torchrun failed'}")
+            raise DeviceError(f"a step could not be measured: {torchrun.last_words(done.stderr, done.returncode)}")
         found: dict[str, Any] = json.loads(files[1].read_text())
         return found
 

@@ -5,7 +5,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -13,6 +12,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, cast
 
+from paceline.execute import torchrun
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.execute.provenance import note_turnaround
@@ -41,7 +41,7 @@ def train_spread(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) 
             finally:
                 _end(process, ended)
         if ended and process.returncode:
-            reason = _last_words(words.read_text(errors="replace")) or f"torchrun's exit code is {process.returncode}"
+            reason = torchrun.last_words(words.read_text(errors="replace"), process.returncode)
             failed = Event("ended", folder.id, name, status="failed", reason=reason)
     noted = note_turnaround(name, folder, time.perf_counter() - begun)
     if failed:
@@ -52,17 +52,13 @@ def train_spread(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) 
 
 
 def _started(file: Path, pack: str, devices: int, job: Job, said: IO[bytes]) -> subprocess.Popen[str]:
-    """torchrun with a rendezvous on a free port of this host."""
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes=1", f"--nproc-per-node={devices}"]
-    meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", f"--max-restarts={RESTARTS}"]
-    threads = {"OMP_NUM_THREADS": str(job.threads), "MKL_NUM_THREADS": str(job.threads)}
     return subprocess.Popen(
-        [*torchrun, *meeting, "-m", "paceline.execute.rank", str(file), pack],
+        torchrun.command(devices, "paceline.execute.rank", str(file), pack, restarts=RESTARTS),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=said,
         text=True,
-        env={**os.environ, **threads},
+        env=torchrun.environment(job.threads),
         start_new_session=True,
     )
 
@@ -114,10 +110,3 @@ def _end(process: subprocess.Popen[str], ended: bool) -> None:
         process.wait(timeout=LINGER)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-
-
-def _last_words(said: str) -> str:
-    """Of a team that failed: the last line that names an error, if there is one not of a process that lost others."""
-    lines = [line.strip() for line in said.splitlines() if "Error" in line and "ChildFailedError" not in line]
-    own = [line for line in lines if "gloo" not in line.lower() and "nccl" not in line.lower()]
-    return (own or lines or [""])[-1]

@@ -1,14 +1,24 @@
 """What `paceline predict` says by the mechanism of a step, under the fits."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import cast
 
 import polars as pl
 
 from paceline.errors import StudyError
 from paceline.report.formats import render
-from paceline.report.mechanism import NONE, Algorithm, Forecast, Links, forecast, link, settings, share, speeds_of
+from paceline.report.mechanism import (
+    NONE,
+    Algorithm,
+    Forecast,
+    Links,
+    Measure,
+    forecast,
+    link,
+    settings,
+    share,
+    speeds_of,
+)
 from paceline.spec import Run, Study
 
 HOW = (
@@ -30,23 +40,22 @@ def stated(between: str | None, within: str | None, per_node: int, algorithm: st
 
 
 def by_mechanism(
-    study: Study, counts: Sequence[int], links: Links, recorded: pl.DataFrame | None = None, data: Path | None = None
+    study: Study, counts: Sequence[int], measure: Measure, links: Links, recorded: pl.DataFrame | None = None
 ) -> Iterator[str]:
-    """A block for each compared setting, measured first if it is not known yet. `recorded`: the runs to check it by."""
+    """A block for each compared setting. `measure`: what a step is made of here; `recorded`: runs to check it by."""
     yield HOW
     speeds = speeds_of(recorded)
     for setting, runs in settings(study):
-        yield "\n".join(_block(study, setting, runs, counts, links, speeds, data))
+        yield "\n".join(_block(setting, runs, counts, measure, links, speeds))
 
 
 def _block(
-    study: Study,
     setting: str,
     runs: list[tuple[str, Run]],
     counts: Sequence[int],
+    measure: Measure,
     links: Links,
     speeds: Mapping[str, float],
-    data: Path | None,
 ) -> Iterator[str]:
     run = runs[0][1]
     full = [count for count in counts if share(run, count) >= 1]
@@ -58,7 +67,7 @@ def _block(
     if not full:
         return
     try:
-        made = forecast(setting, runs, full, links, speeds, study.folder, data)
+        made = forecast(setting, runs, full, measure, links, speeds)
     except StudyError as error:
         yield f"Refused: {error}"
         return

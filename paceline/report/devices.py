@@ -19,7 +19,6 @@ from paceline.spec.run import construct
 SPLIT = ("compute", "exposed", "loader", "copy", "other")  # shares of the training seconds
 _OWN = ("devices", "batch_mode")  # axes that scaling itself is about
 _SHARING = ("devices", "batch_mode", "strategy", "lr_scale", "sync_batch_norm")  # mean nothing on one device
-_INSIDE = ("fsdp", "tensor", "pipeline")  # exchange within the passes, so that waiting is not told apart
 _MEASURED = {
     "samples_per_second": pl.Float64,
     "turnaround": pl.Float64,
@@ -129,8 +128,13 @@ def _timed(runs: pl.DataFrame, facts: Facts, known: dict[str, Run]) -> pl.DataFr
     parts = splits(facts.usage.telemetry).with_columns(compute, pl.col("exchange").alias("exposed"))
     shares = parts.select("run", *(pl.col(name) / pl.col("seconds") for name in SPLIT))
     table = table.join(shares, on="run", how="left", maintain_order="left")
-    inside = [run for run in table["run"] if known[run].devices > 1 and known[run].strategy.name in _INSIDE]
+    inside = [run for run in table["run"] if known[run].devices > 1 and not _waits(known[run])]
     return table.with_columns(pl.when(~pl.col("run").is_in(inside)).then("exposed").alias("exposed"))
+
+
+def _waits(run: Run) -> bool:
+    """Whether its strategy tells waiting apart from computing."""
+    return run.strategy.entry is not None and run.strategy.entry.waits
 
 
 def _reaching(runs: pl.DataFrame, facts: Facts, target: float | None) -> tuple[pl.DataFrame, Goal]:

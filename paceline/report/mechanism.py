@@ -3,9 +3,8 @@
 import math
 import re
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
@@ -13,7 +12,7 @@ import polars as pl
 from paceline.analyse.scaling import STRONG, WEAK
 from paceline.analyse.simulate import MIB, Exchange, Layers, Link, Machine, simulate
 from paceline.errors import StudyError
-from paceline.execute.anatomy import Anatomy, Costs, Work, anatomy
+from paceline.execute.anatomy import Anatomy, Costs, Work
 from paceline.plan.expand import expand
 from paceline.spec import Run, Study, run_id
 from paceline.spec.expression import batch_size
@@ -22,6 +21,7 @@ PAYLOAD = 1448 / 1514  # of an Ethernet frame's bytes
 NONE = Link(0.0, math.inf)  # a link that never counts: what hosts cost is all
 POWERSGD_WORTH, POWERSGD_CALLS, ONE_BUCKET_MB = 2, 3, 4000  # as torch's hook and our DDP have them
 SCALING = {"global": STRONG, "per_device": WEAK}
+Measure = Callable[[Run, int, tuple[int, ...]], Anatomy]  # with so many examples alone, and so many each together
 Algorithm = Literal["ring", "tree", "hierarchical"]
 
 _BITS = {"bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9}
@@ -110,35 +110,34 @@ class Forecast(NamedTuple):
 def forecasts(
     study: Study,
     counts: Sequence[int],
+    measure: Measure,
     *,
     links: Links | None = None,
     recorded: pl.DataFrame | None = None,
-    data: Path | None = None,
 ) -> Iterator[Forecast]:
-    """One for each compared setting that trains by ddp, each measured on this machine first if it is not known yet.
+    """One for each compared setting that trains by ddp. `measure`: what a step is made of here.
 
     `links`: what is stated of the machines asked about. `recorded`: run and samples_per_second (and timing) of the
     study's runs, to check the simulator by; they are held against this machine as it is, without the stated links.
     """
     speeds = speeds_of(recorded)
     for setting, runs in settings(study):
-        yield forecast(setting, runs, counts, links or Links(), speeds, study.folder, data)
+        yield forecast(setting, runs, counts, measure, links or Links(), speeds)
 
 
 def forecast(
     setting: str,
     runs: list[tuple[str, Run]],
     counts: Sequence[int],
+    measure: Measure,
     links: Links,
     speeds: Mapping[str, float],
-    folder: Path,
-    data: Path | None,
 ) -> Forecast:
     """Of the runs of one setting, by id; StudyError where it is not in the model."""
     run = runs[0][1]
     _refuse(run)
     measured = sorted({each.devices for name, each in runs if name in speeds})
-    found = _anatomy(run, [*counts, *measured], folder, data)
+    found = _anatomy(run, [*counts, *measured], measure)
     table = predict(run, found, counts, links)
     return Forecast(setting, SCALING[run.batch_mode], table, _checks(run, found, runs, speeds), found.costs)
 
@@ -172,14 +171,14 @@ def _batch(run: Run) -> int:
     return batch_size(run.batch, 0) if isinstance(run.batch, str) else int(run.batch)
 
 
-def _anatomy(run: Run, counts: Sequence[int], folder: Path, data: Path | None) -> Anatomy:
+def _anatomy(run: Run, counts: Sequence[int], measure: Measure) -> Anatomy:
     """Measured with the largest and the smallest share of the batch that the counts give a device."""
     most = max(counts)
     if share(run, most) < 1:
         raise StudyError(f"a batch of {_batch(run)} leaves some of {most} devices without an example.", key="batch")
     shares = [share(run, count) for count in counts if count > 1] or [share(run, 1)]
     together = tuple(sorted({math.ceil(max(shares)), math.floor(min(shares))}, reverse=True))
-    return anatomy(run, _batch(run), together, folder=folder, data=data)
+    return measure(run, _batch(run), together)
 
 
 def settings(study: Study) -> Iterator[tuple[str, list[tuple[str, Run]]]]:

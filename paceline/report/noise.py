@@ -6,8 +6,8 @@ import polars as pl
 
 from paceline.analyse.noise_scale import example_efficiency, noise_scale, step_efficiency
 from paceline.report.facts import Facts
+from paceline.spec.run import NOISE
 
-COLUMNS = ("noise_small_batch", "noise_big_batch", "noise_small_norm2", "noise_big_norm2")
 STRETCHES = ("first third", "second third", "last third")
 
 
@@ -18,15 +18,15 @@ def noise_table(facts: Facts) -> pl.DataFrame:
 
 
 def _lines(facts: Facts) -> Iterator[dict[str, object]]:
-    if not set(COLUMNS) <= set(facts.rows.columns):
+    if not set(NOISE) <= set(facts.rows.columns):
         return
     labels = facts.at_best.filter(pl.col("status") == "done").select("run", "label").unique(maintain_order=True)
     last = pl.col("step").max().over("run")
     stretch = (3 * (pl.col("step") - 1) // last).clip(0, 2).alias("stretch")
-    rows = facts.rows.with_columns(stretch).drop_nulls(COLUMNS[0])
+    rows = facts.rows.with_columns(stretch).drop_nulls(NOISE[0])
     rows = labels.join(rows, on="run", how="inner", maintain_order="left").sort("stretch", maintain_order=True)
     for (label, third), group in rows.group_by("label", "stretch", maintain_order=True):
-        norms = group.select(pl.col(name).alias(name.removeprefix("noise_")) for name in COLUMNS)
+        norms = group.select(pl.col(name).alias(name.removeprefix("noise_")) for name in NOISE)
         batch = float(norms["big_batch"].max())  # type: ignore[arg-type]
         found = noise_scale(norms)
         useful = found.useful_batch

@@ -13,7 +13,7 @@ from paceline.errors import RecordError, StudyError
 from paceline.report.answer import Answer
 from paceline.report.devices import Scaled
 from paceline.report.formats import render
-from paceline.report.names import titled
+from paceline.report.names import counted, titled
 from paceline.report.scaled import GOAL, SPEED, check_price, worded
 
 MOST_DEVICES = 100_000  # as a study may say
@@ -46,7 +46,7 @@ class Forecast(NamedTuple):
 
 def asked(answer: Answer, devices: str, price: float | None = None) -> Asked:
     """Checks what the user typed; StudyError or RecordError says what to mend."""
-    counts = counted(devices)
+    counts = read_counts(devices)
     check_price(price)
     name = answer.study.name
     if not answer.facts.count("done"):
@@ -57,7 +57,7 @@ def asked(answer: Answer, devices: str, price: float | None = None) -> Asked:
     return Asked(answer, answer.scaled, counts, price)
 
 
-def counted(devices: str) -> tuple[int, ...]:
+def read_counts(devices: str) -> tuple[int, ...]:
     words = [word.strip() for word in devices.split(",")]
     if wrong := [word for word in words if not (word.isascii() and word.isdigit())]:
         raise StudyError(f"'{wrong[0]}' is no number of devices; say e.g. 16,32,1024.", where="--devices")
@@ -101,7 +101,7 @@ def _check(laws: pl.DataFrame, why: str | None, counts: Sequence[int]) -> str:
     name, miss = NAMES[chosen["law"][0]], chosen["held_out_miss_percent"][0]
     if miss is None:
         return f"Held-out check: none, for {_named(why).removeprefix('unchecked: ')}."
-    return f"Held-out check: fitted without {_devices(counts[-1])}, {name} said {_off(miss, 'much')} there."
+    return f"Held-out check: fitted without {counted(counts[-1], 'device')}, {name} said {_off(miss, 'much')} there."
 
 
 def _named(why: str | None) -> str:
@@ -121,8 +121,8 @@ def _misfit(timed: pl.DataFrame, counts: Sequence[int], scaling: str) -> str:
         return ""
     row = worst.row(0, named=True)
     return (
-        f"The law does not fit: with {_devices(row['devices'])} it says {row['fitted']:,.0f} examples a second, "
-        f"measured were {row['measured']:,.0f}. Do not go by it."
+        f"The law does not fit: with {counted(row['devices'], 'device')} it says {row['fitted']:,.0f} examples a "
+        f"second, measured were {row['measured']:,.0f}. Do not go by it."
     )
 
 
@@ -175,7 +175,7 @@ def _time_check(found: Scaled, timed: pl.DataFrame, runs: pl.DataFrame, scaling:
         return ""
     measured = float(reached.filter(pl.col("devices") == most)[GOAL].median())  # type: ignore[arg-type]
     miss = 100 * (seconds / measured - 1)
-    return f"Held-out check of the time: fitted without {_devices(most)}, it was {_off(miss, 'long')} there."
+    return f"Held-out check of the time: fitted without {counted(most, 'device')}, it was {_off(miss, 'long')} there."
 
 
 def _critical(points: pl.DataFrame) -> str:
@@ -281,7 +281,3 @@ def _whole(table: pl.DataFrame) -> pl.DataFrame:
 def printed(of: Asked) -> str:
     """As `paceline predict` writes it: the question, then a block for every setting."""
     return "\n\n".join((f"{titled(of.answer.study)}\n{HOW}".lstrip(), *by_fits(of)))
-
-
-def _devices(count: int) -> str:
-    return "1 device" if count == 1 else f"{count} devices"

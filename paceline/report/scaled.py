@@ -24,7 +24,7 @@ from paceline.analyse.scaling import (
 )
 from paceline.errors import StudyError
 from paceline.report.devices import SPLIT, Scaled
-from paceline.report.names import listed
+from paceline.report.names import counted, listed
 from paceline.report.results import shown
 
 Table = tuple[str, str, str, pl.DataFrame]  # key, title, note, table
@@ -234,7 +234,9 @@ def _in_order(found: Scaled, table: pl.DataFrame) -> pl.DataFrame:
 
 def _refused(table: pl.DataFrame, found: Scaled | None = None) -> str:
     rows = table.filter(pl.col("stands") == REFUSED)
-    said = _once([f"{_count(row['devices'])}: {worded(row['refusal'], found)}" for row in rows.iter_rows(named=True)])
+    said = _once(
+        [f"{counted(row['devices'], 'device')}: {worded(row['refusal'], found)}" for row in rows.iter_rows(named=True)]
+    )
     return f" Refused: {said}." if said else ""
 
 
@@ -288,7 +290,7 @@ def statements(found: Scaled) -> Iterator[str]:
 
 def _counted(found: Scaled, row: dict[str, Any]) -> str:
     name = found.named(row)
-    return f"{_count(row['devices'])}{f' of {name}' if name else ''}"
+    return f"{counted(row['devices'], 'device')}{f' of {name}' if name else ''}"
 
 
 def _several(said: list[str]) -> Iterator[str]:
@@ -310,8 +312,8 @@ def _gain(found: Scaled, judged: dict[str, Any], table: pl.DataFrame) -> str:
     if best["speedup_low"] is not None:
         sure = f"95 % interval {best['speedup_low']:.3g} to {best['speedup_high']:.3g}, n = {best['pairs']} seeds"
     what = (
-        f"{_count(best['devices'])} train {best['speedup']:.3g} times the examples a second of "
-        f"{_count(best['reference'])} ({sure}; efficiency {100 * best['efficiency']:.3g} %)"
+        f"{counted(best['devices'], 'device')} train {best['speedup']:.3g} times the examples a second of "
+        f"{counted(best['reference'], 'device')} ({sure}; efficiency {100 * best['efficiency']:.3g} %)"
     )
     name = found.named(judged)
     of = f"{judged['scaling'].capitalize()} scaling{f' of {name}' if name else ''}"
@@ -326,10 +328,6 @@ def _reaching(found: Scaled, row: dict[str, Any]) -> str:
     tied = f"; not shown to be slower: {listed(map(str, row['tied']))}" if row["tied"] else ""
     goal = found.goal.said if found.goal else ""
     return (
-        f"Soonest at {goal} by {of}: {_count(row['devices'])}, with a median of {row['seconds']:.3g} s of "
+        f"Soonest at {goal} by {of}: {counted(row['devices'], 'device')}, with a median of {row['seconds']:.3g} s of "
         f"training{sure}{tied}."
     )
-
-
-def _count(devices: Any) -> str:
-    return "1 device" if devices == 1 else f"{devices} devices"

@@ -83,6 +83,8 @@ class Entry:
     task: str = ""  # losses and data: classes or values
     about: str = ""
     stacks: tuple[str, ...] = ()  # models and losses: arguments in which the runs of one stack may differ
+    averages: bool = False  # strategies: gradients of parts of a batch are averaged
+    waits: bool = False  # strategies: waiting for other devices can be told apart from computing
     features: int = 0  # networks with a base and a head: how many numbers (or maps) the one gives the other
 
 

@@ -307,17 +307,22 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "rank": integer(2, low=1),
             },
             about="the whole model on every device, gradients averaged as they arise",
+            averages=True,
+            waits=True,
         ),
         "zero": Entry(
             "paceline.train.parallel.zero:Zero",
             {"bucket_mb": number(25.0, low=0, above=True)},
             about="as ddp, the optimizer's state divided",
+            averages=True,
+            waits=True,
         ),
         "fsdp": Entry("paceline.train.parallel.fsdp:FSDP", about="parameters, gradients and state divided"),
         "local_sgd": Entry(
             "paceline.train.parallel.local_sgd:LocalSGD",
             {"every": integer(8, low=1)},
             about="each by itself, parameters averaged every so many updates",
+            waits=True,
         ),
         "pipeline": Entry(
             "paceline.train.parallel.pipeline:Pipeline",

@@ -13,6 +13,12 @@ from paceline.spec.part import Part, read
 from paceline.spec.parts import TABLE
 
 MAX_EPOCHS_WALKED = 10_000
+NOISE = (
+    "noise_small_batch",
+    "noise_big_batch",
+    "noise_small_norm2",
+    "noise_big_norm2",
+)  # in rows, where it is measured
 
 
 def _part(kind: str) -> Any:
@@ -204,6 +210,11 @@ def refuse_unknown(group: str, said: Any) -> None:
             raise ArgumentError(f"{group} has no '{key}'. {nearest(key, allowed)}", key)
 
 
+def averages(run: Run) -> bool:
+    """Whether its devices average gradients of parts of a batch."""
+    return run.strategy.entry is not None and run.strategy.entry.averages
+
+
 def check(run: Run) -> None:
     """What must hold between fields; ArgumentError names the field to mend."""
     if (run.steps is None) == (run.epochs is None):
@@ -235,8 +246,11 @@ def check(run: Run) -> None:
         raise ArgumentError("in fp16 gradients have a scale of their own; say precision: bf16.", "noise_every")
     if run.noise_every and run.compile:
         raise ArgumentError("a compiled model is not looked into; leave one of the two out.", "noise_every")
-    if run.noise_every and run.devices > 1 and run.strategy.name not in ("ddp", "zero"):
-        raise ArgumentError("the noise of gradients needs strategy ddp or zero, or one device.", "noise_every")
+    if run.noise_every and run.devices > 1 and not averages(run):
+        named = [name for name, entry in TABLE["strategy"].items() if entry.averages]
+        raise ArgumentError(
+            f"the noise of gradients needs strategy {' or '.join(named)}, or one device.", "noise_every"
+        )
     if run.loader is not None and run.freeze == "base" and embeds(run):
         raise ArgumentError("a frozen base sees each image once; what it makes of them is in memory.", "loader")
     sgd = run.optimizer.complete if run.optimizer.name == "sgd" else {}
@@ -248,13 +262,22 @@ def check(run: Run) -> None:
 def _check_devices(run: Run) -> None:
     whole = run.global_batch
     if isinstance(whole, int) and whole < run.devices:
-        raise ArgumentError(f"a batch of {whole} leaves some of {run.devices} devices without an example.", "batch")
+        raise ArgumentError(
+            f"a batch of {whole} leaves some of {run.devices} devices without an example; say at least {run.devices}.",
+            "batch",
+        )
     if run.compile:
-        raise ArgumentError("compiled models train on one device only.", "compile")
+        raise ArgumentError("compiled models train on one device only; say compile: false, or devices: 1.", "compile")
     if run.finetune_after is not None:
-        raise ArgumentError("a base that thaws trains on one device only.", "finetune_after")
+        raise ArgumentError(
+            "a base that thaws trains on one device only; leave finetune_after out, or say devices: 1.",
+            "finetune_after",
+        )
     if run.strategy.name == "pipeline" and run.accumulate > 1:
-        raise ArgumentError("a pipeline has its parts of a batch by micro_batches.", "accumulate")
+        raise ArgumentError(
+            f"a pipeline has micro_batches instead; say strategy: {{name: pipeline, micro_batches: {run.accumulate}}}.",
+            "accumulate",
+        )
 
 
 @functools.lru_cache(maxsize=1024)

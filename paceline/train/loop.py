@@ -8,8 +8,7 @@ import contextlib
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,32 +16,27 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paceline.data.batches import Batch, Composition
+from paceline.data.batches import Batch
 from paceline.data.dataset import Dataset
 from paceline.data.draws import key
-from paceline.data.loaders import Feed, feed
 from paceline.data.locate import Files
-from paceline.data.memory import Memory
 from paceline.errors import StudyError
 from paceline.spec import Run
-from paceline.train import build, checkpoint, device, peak, precision
-from paceline.train.base import Trained
+from paceline.train import checkpoint, device, peak
 from paceline.train.clock import Clock
 from paceline.train.compiled import Forward, compiled
 from paceline.train.early import Stopper
 from paceline.train.evaluate import Score, evaluate
 from paceline.train.examine import examinable, examine
 from paceline.train.gauge import Gauge
-from paceline.train.look import look
+from paceline.train.learn import clip, learn, mark_last_gradients
 from paceline.train.noise import Noise
 from paceline.train.parallel.beat import Beat
-from paceline.train.parallel.norm import synced, uncounted
-from paceline.train.parallel.strategy import Strategy
 from paceline.train.parallel.team import ALONE, Team
 from paceline.train.probe import probe
 from paceline.train.rows import Mark, Outcome, Pause, Row, Speed, Spent, due, ending, row
-from paceline.train.telemetry import BACKWARD, COPY, EXCHANGE, FORWARD, LOADER, OPTIMIZER, OTHER, Telemetry
-from paceline.train.threads import suited_threads
+from paceline.train.set_up import SetUp, set_up
+from paceline.train.telemetry import BACKWARD, COPY, EXCHANGE, LOADER, OPTIMIZER, OTHER, Telemetry
 from paceline.train.work import work
 
 TOLD_SECONDS = 0.25  # at least, between two words on where the time goes
@@ -65,7 +59,7 @@ def train(
     after, and the work of a step counted. `team`: the processes that train it together, each of which calls this; all
     of them give the same rows and pause at the same steps.
     """
-    made = _set_up(run, dataset, folder, cores, files, team)
+    made = set_up(run, dataset, folder, cores, files, team)
     model, trained, total = made.model, made.trained, made.total
     classes = dataset.classes is not None
     position, stopper = _Position.start(made.device), Stopper(run.early_stop)
@@ -83,7 +77,7 @@ def train(
     telemetry = Telemetry(made.device, run.accumulate, resume.get("telemetry") if resume else None)
     workers = run.loader is not None and run.loader.workers > 0
     if made.sharers.size > 1:
-        _mark_last_gradients(model, lambda: telemetry.mark(BACKWARD))
+        mark_last_gradients(model, lambda: telemetry.mark(BACKWARD))
     gauge = Gauge(made.device, cores or torch.get_num_threads(), workers, resume.get("energy", 0.0) if resume else 0.0)
     before = probe(run.precision, made.device) if timed else None
     peak.reset(made.device)
@@ -149,9 +143,9 @@ def train(
             trained.at(batch.epoch, lr)
             device.seed(made.device, key(run.seed, "layers", batch.step, *made.own_draws))
             telemetry.mark(OTHER)
-            loss, outputs = _learn(run, made, forward, telemetry, batch, x, y)
+            loss, outputs = learn(run, made, forward, telemetry, batch, x, y)
             made.noise.whole(batch, trained.parameters)
-            _clip(run, made)
+            clip(run, made)
             trained.step()
             telemetry.mark(OPTIMIZER)
             if team.size > 1:
@@ -194,176 +188,13 @@ def _imbalance(team: Team, phases: dict[str, float], target: torch.device) -> fl
     return max(each) * len(each) / sum(each) - 1 if sum(each) else 0.0
 
 
-def _forward(run: Run, made: "_SetUp") -> tuple[Forward, float]:
+def _forward(run: Run, made: SetUp) -> tuple[Forward, float]:
     """The model's forward pass in training, and the seconds it took to compile."""
     if not run.compile:
         return made.strategy.forward(made.model), 0.0
     first = itertools.islice(made.composition.batches(), made.composition.steps_in(0))
     widths = {len(part) for batch in first for part in batch.indices.chunk(run.accumulate)}
     return compiled(made.model, made.example, sorted(widths), made.cast)
-
-
-def _mark_last_gradients(model: nn.Module, mark: Callable[[], None]) -> None:
-    """Called when the first layer, which is the last to have its gradients, has them: what is left of the backward pass
-    is waiting for other devices."""
-    first = next(layer for layer in model.modules() if any(True for _ in layer.parameters(recurse=False)))
-    for parameter in first.parameters(recurse=False):
-        if parameter.requires_grad:
-            parameter.register_post_accumulate_grad_hook(lambda _: mark())  # type: ignore[no-untyped-call]
-
-
-def _learn(
-    run: Run, made: "_SetUp", forward: Forward, telemetry: Telemetry, batch: Batch, x: Tensor, y: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Gradients of a batch, by way of its parts: its loss and the model's outputs. Of a batch that devices share, the
-    loss of the own examples, as a part of that of the whole."""
-    made.trained.zero_grad()
-    keys = [key(run.seed, "dropout", batch.step, index) for index in range(len(made.random_layers))]
-
-    def reseed(places: Tensor | None) -> None:
-        for layer, drawn in zip(made.random_layers, keys, strict=True):
-            layer.reseed(drawn, places, batch.count)
-
-    whole = made.strategy.learn(x, y, made.loss, made.cast, reseed)
-    if whole is not None:
-        telemetry.mark(BACKWARD)
-        return whole
-    if made.noise.wanted(batch) and not made.noise.in_parts:
-        _half(made, batch, x, y, reseed)
-    losses, answers = [], []
-    parts = list(_parts(batch, x, y, run.accumulate))
-    for number, (inputs, targets, places) in enumerate(parts, 1):
-        reseed(places)
-        with made.strategy.part(number == len(parts)), nullcontext() if batch.counts else uncounted(made.model):
-            with made.cast:
-                outputs = forward(inputs)
-            outputs = outputs.to(made.dtype)
-            loss = made.loss(outputs, targets)
-            if made.in_parts:
-                loss = loss * (made.share_of(len(targets) / batch.count) if batch.counts else 0.0)
-            telemetry.mark(FORWARD)
-            made.trained.backward(loss * made.strategy.factor if made.strategy.factor != 1 else loss)
-        telemetry.mark(EXCHANGE if made.sharers.size > 1 else BACKWARD)
-        losses.append(loss.detach())
-        answers.append(outputs.detach())
-    made.trained.unscale()
-    if len(losses) == 1:
-        return losses[0], answers[0]
-    return torch.stack(losses).sum(), torch.cat(answers)
-
-
-def _half(made: "_SetUp", batch: Batch, x: Tensor, y: Tensor, reseed: Callable[[Tensor | None], None]) -> None:
-    """The gradients of half a batch, for their noise; nothing is learnt from it."""
-
-    def gradients() -> tuple[Tensor, ...]:
-        count = batch.count // 2
-        reseed(torch.arange(count, device=y.device))
-        with made.cast:
-            outputs = made.model(x[:count])
-        loss = made.loss(outputs.to(made.dtype), y[:count]) * made.share_of(0.5) * 2
-        return torch.autograd.grad(loss, made.trained.parameters, materialize_grads=True)
-
-    made.noise.half(gradients)
-
-
-def _parts(batch: Batch, x: Tensor, y: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-    """A batch in so many parts, each with its places in the whole; the whole itself has none."""
-    if count == 1:
-        yield x, y, batch.places
-        return
-    places = torch.arange(len(y), device=y.device) if batch.places is None else batch.places
-    yield from zip(x.chunk(count), y.chunk(count), places.chunk(count), strict=True)
-
-
-@dataclass(frozen=True)
-class _SetUp:
-    """All that a run is trained with."""
-
-    device: torch.device
-    dtype: torch.dtype
-    cast: AbstractContextManager[Any]  # of forward passes
-    model: nn.Module
-    trained: Trained
-    strategy: Strategy
-    sharers: Team  # the processes that have other examples of the batch
-    judges: Team  # those that evaluate other examples
-    loss: build.Criterion
-    share_of: Callable[[float], float]  # what the loss of a part of a batch counts for
-    in_parts: bool  # whether batches come in parts, on several devices or one after the other
-    factor: build.Schedule  # on lr, by step
-    feed: Feed
-    copies: bool  # batches come from the host
-    channels_last: bool
-    example: Tensor  # one, as the network sees it
-    held_out: dict[str, Memory]
-    composition: Composition
-    width: int  # of the first batch, on this device
-    total: int  # steps
-    random_layers: list[Any]  # whose draws follow the step
-    noise: Noise
-    peaks: bool  # whether its memory can be told from that of earlier runs
-    own_draws: tuple[int, ...]  # what sets the draws of torch's own random layers apart from those of other devices
-    look_every: int  # steps after which the loss is looked at: on a GPU a look makes it wait
-
-
-def _set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: Files | None, team: Team) -> _SetUp:
-    target, dtype = device.resolve(run.device), precision.dtype(run.precision)
-    precision.check(run.precision, target)
-    device.prepare(target)
-    precision.prepare(run.precision, target)
-    peaks = peak.reset(target)
-    model = build.model(run, dataset, folder, files).to(target, dtype)
-    convolves = any(isinstance(layer, nn.Conv2d) for layer in model.modules())
-    channels_last = run.channels_last if run.channels_last is not None else not run.model.own
-    if channels_last := channels_last and convolves:
-        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    random_layers = [layer for layer in model.modules() if hasattr(layer, "reseed")]
-    strategy = build.strategy(run, team, folder)
-    if run.sync_batch_norm:
-        synced(model, team)
-    model = strategy.place(model)
-    shown = look(run, dataset)
-    held_out = {
-        name: Memory(split, target, dtype, channels_last, shown)
-        for name, split in dataset.splits.items()
-        if name != "train"
-    }
-    sharers = team if strategy.shards_data else ALONE
-    in_parts = run.accumulate > 1 or sharers.size > 1
-    composition = Composition(run, len(dataset.train), sharers.rank, sharers.size)
-    example = held_out["test"].chunk(0, 1)
-    width = -(-composition.width(0) // sharers.size)
-    if run.threads:
-        torch.set_num_threads(run.threads)
-    elif cores is not None:
-        torch.set_num_threads(suited_threads(model, example, width, cores))
-    return _SetUp(
-        device=target,
-        dtype=dtype,
-        cast=precision.autocast(run.precision, target),
-        model=model,
-        trained=build.trained(run, model, dataset, folder, strategy.make),
-        strategy=strategy,
-        sharers=sharers,
-        judges=team if strategy.whole_models else ALONE,
-        loss=build.loss(run, folder),
-        share_of=build.share_of(run, folder) if in_parts or run.noise_every else lambda share: share,
-        in_parts=in_parts,
-        factor=build.schedule(run, folder),
-        feed=feed(run, dataset.train, target, dtype, channels_last, shown),
-        copies=run.loader is not None,
-        channels_last=channels_last,
-        example=example,
-        held_out=held_out,
-        composition=composition,
-        width=width,
-        total=composition.total_steps(),
-        random_layers=random_layers,
-        noise=Noise(run, model, sharers, strategy.factor),
-        peaks=peaks,
-        own_draws=(team.rank,) if sharers.size > 1 else (),
-        look_every=1 if target.type == "cpu" else 50,
-    )
 
 
 @dataclass
@@ -406,18 +237,6 @@ class _Position:
     def clear(self) -> None:
         self.batches = self.seen = 0
         self.loss_sum, self.correct = torch.zeros_like(self.loss_sum), torch.zeros_like(self.correct)
-
-
-def _clip(run: Run, made: _SetUp) -> None:
-    if run.clip_value is not None:
-        nn.utils.clip_grad_value_(made.trained.parameters, run.clip_value)
-    if run.clip_norm is not None:
-        parameters = made.trained.parameters
-        norm = made.strategy.norm(made.model)
-        if norm is None:
-            nn.utils.clip_grad_norm_(parameters, run.clip_norm)
-        else:
-            nn.utils.clip_grads_with_norm_(parameters, run.clip_norm, norm)
 
 
 def _extras(model: nn.Module, noise: Noise) -> dict[str, float]:

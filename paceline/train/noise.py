@@ -12,11 +12,10 @@ from torch import Tensor, nn
 
 from paceline.data.batches import Batch
 from paceline.spec import Run
+from paceline.spec.run import NOISE, averages
 from paceline.train.parallel.team import Team
 
 EVERY = 50  # steps, where several devices have it for nothing
-SHARING = ("ddp", "zero")  # strategies that put gradients of parts of a batch together
-COLUMNS = ("noise_small_batch", "noise_big_batch", "noise_small_norm2", "noise_big_norm2")
 
 
 class Noise:
@@ -24,7 +23,7 @@ class Noise:
 
     def __init__(self, run: Run, model: nn.Module, team: Team, factor: float) -> None:
         """`factor`: that on the loss of a part."""
-        shared = team.size > 1 and run.strategy.name in SHARING
+        shared = team.size > 1 and averages(run)
         self._every = run.noise_every or (EVERY if shared and run.precision != "fp16" else 0)
         self._team, self._factor, self._parts = team, factor, run.accumulate * team.size
         self._model = model
@@ -74,7 +73,7 @@ class Noise:
             return {}
         small = self._batch / max(2, self._parts)
         values = (small, float(self._batch), self._small / self._steps, self._big / self._steps)
-        return dict(zip(COLUMNS, values, strict=True))
+        return dict(zip(NOISE, values, strict=True))
 
     def state(self) -> dict[str, Any]:
         return {"steps": self._steps, "small": self._small, "big": self._big, "batch": self._batch}

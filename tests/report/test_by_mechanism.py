@@ -5,7 +5,6 @@ import pytest
 from paceline import api
 from paceline.errors import StudyError
 from paceline.execute.anatomy import Anatomy, Costs, Work
-from paceline.report import mechanism
 from paceline.report.by_mechanism import by_mechanism, stated
 
 STUDY = {
@@ -16,18 +15,13 @@ STUDY = {
 }
 
 
-@pytest.fixture
-def _known(monkeypatch):
-    def anatomy(run, alone, together, *, folder, data):
-        works = [Work(size, 1e-4 * size, (1e-4 * size,), (4000,), ((10, 100),), 1e-4) for size in (alone, *together)]
-        return Anatomy(works[0], tuple(works[1:]), Costs(1e-5, 1e-10, on_cores=False))
-
-    monkeypatch.setattr(mechanism, "anatomy", anatomy)
+def measured(run, alone, together):
+    works = [Work(size, 1e-4 * size, (1e-4 * size,), (4000,), ((10, 100),), 1e-4) for size in (alone, *together)]
+    return Anatomy(works[0], tuple(works[1:]), Costs(1e-5, 1e-10, on_cores=False))
 
 
-@pytest.mark.usefixtures("_known")
 def test_every_setting_has_a_block_or_a_reason():
-    how, averaged, divided, small = by_mechanism(api.load(STUDY), [2, 16], stated(None, None, 1, "ring"))
+    how, averaged, divided, small = by_mechanism(api.load(STUDY), [2, 16], measured, stated(None, None, 1, "ring"))
     assert "measured on this machine" in how
     assert averaged.startswith("Averaged")
     assert "speedup" in averaged
@@ -37,10 +31,9 @@ def test_every_setting_has_a_block_or_a_reason():
     assert "speedup" in small
 
 
-@pytest.mark.usefixtures("_known")
 def test_a_slow_link_makes_more_devices_slower():
     def speedup(link):
-        _, block, *_ = by_mechanism(api.load(STUDY), [16], stated(link, None, 1, "ring"))
+        _, block, *_ = by_mechanism(api.load(STUDY), [16], measured, stated(link, None, 1, "ring"))
         return float(block.splitlines()[2].split()[-2])
 
     assert speedup("1 Mbit/s, 10 ms") < 1 < speedup("100 Gbit/s, 1 us")

@@ -138,26 +138,24 @@ def test_a_share_between_the_measured_lies_on_their_line():
 
 
 class Asked:
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.of: list[tuple[int, tuple[int, ...]]] = []
-        monkeypatch.setattr(mechanism, "anatomy", self)
 
-    def __call__(self, run, alone, together, *, folder, data):
+    def __call__(self, run, alone, together):
         self.of.append((alone, together))
         return found(alone, together)
 
 
-def test_a_study_is_measured_once_a_setting(monkeypatch):
-    asked = Asked(monkeypatch)
+def test_a_study_is_measured_once_a_setting():
+    asked = Asked()
     study = load({**STUDY, "compare": {"devices": [1, 2], "optimizer": ["gd", "adam"]}})
-    made = list(forecasts(study, [1, 2, 16]))
+    made = list(forecasts(study, [1, 2, 16], asked))
     assert [(each.setting, each.scaling) for each in made] == [("optimizer gd", "strong"), ("optimizer adam", "strong")]
     assert asked.of == [(64, (32, 4))] * 2
     assert all(each.checks.is_empty() for each in made)
 
 
-def test_recorded_runs_check_the_simulator_without_the_stated_links(monkeypatch):
-    Asked(monkeypatch)
+def test_recorded_runs_check_the_simulator_without_the_stated_links():
     study = load(STUDY)
     trials = expand(study)
     speed = {1: 64 / 0.076, 2: 64 / 0.055}  # the second is 25 % slower than the 44 ms predicted
@@ -168,12 +166,12 @@ def test_recorded_runs_check_the_simulator_without_the_stated_links(monkeypatch)
             "timing": ["exclusive"] * len(trials),
         }
     )
-    (made,) = forecasts(study, [16], links=Links(Link(1.0, 1e3)), recorded=recorded)
+    (made,) = forecasts(study, [16], Asked(), links=Links(Link(1.0, 1e3)), recorded=recorded)
     assert made.table["devices"].to_list() == [16]
     assert made.table["step_seconds"][0] > 30
     assert made.checks["devices"].to_list() == [1, 2]
     assert made.checks["miss_percent"].to_list() == pytest.approx([0.0, 25.0], abs=1e-6)
-    (made,) = forecasts(study, [16], recorded=recorded.with_columns(pl.lit("shared").alias("timing")))
+    (made,) = forecasts(study, [16], Asked(), recorded=recorded.with_columns(pl.lit("shared").alias("timing")))
     assert made.checks.is_empty()
 
 
@@ -185,10 +183,9 @@ def test_recorded_runs_check_the_simulator_without_the_stated_links(monkeypatch)
         ({}, [2, 65], "leaves some of 65 devices without an example"),
     ],
 )
-def test_what_is_not_in_the_model_is_refused(said, counts, words, monkeypatch):
-    Asked(monkeypatch)
+def test_what_is_not_in_the_model_is_refused(said, counts, words):
     with pytest.raises(StudyError, match=words):
-        list(forecasts(load({**STUDY, "base": {**STUDY["base"], **said}}), counts))
+        list(forecasts(load({**STUDY, "base": {**STUDY["base"], **said}}), counts, Asked()))
 
 
 def test_a_batch_that_follows_the_epoch_is_that_of_the_first():

@@ -17,6 +17,7 @@ from paceline.report.charts.usage import OVER_TIME, along, bar_chart, bar_number
 from paceline.report.devices import Scaled
 from paceline.report.facts import Facts
 from paceline.report.names import plain
+from paceline.spec.run import NOISE
 
 PARAMETERS = 6  # drawn at most
 AXES = 4  # tuned axes with charts of their own
@@ -63,7 +64,7 @@ def _curves(facts: Facts) -> Iterator[Figure]:
     extras = [
         name
         for name in facts.rows.columns
-        if name not in SCHEMA and "memory" not in name and "bytes" not in name and not name.startswith("noise_")
+        if name not in SCHEMA and "memory" not in name and "bytes" not in name and name not in NOISE
     ]
     for name in extras[:PARAMETERS]:
         yield from _curve(facts, name, "step")

@@ -14,6 +14,7 @@ from paceline.train.parallel.strategy import Forward, Strategy, ring
 from paceline.train.parallel.team import Team
 
 TORCHS_MB = 25.0  # torch's own size of a bucket; left unsaid, it closes the first at 1 MB, which is sent the sooner
+POWERSGD_WORTH = 2  # times fewer numbers, from which torch takes a tensor apart
 ONE_BUCKET = 4000  # MB; PowerSGD's own messages dead-lock over gloo when several buckets are under way
 _NEW = "forward_sync_buffers" in inspect.signature(DistributedDataParallel.__init__).parameters
 _LEAVE_BUFFERS: dict[str, Any] = {"forward_sync_buffers" if _NEW else "broadcast_buffers": False}
@@ -78,5 +79,5 @@ def _low_rank_bytes(parameter: Tensor, rank: int) -> int:
     if parameter.dim() < 2:
         return parameter.numel() * parameter.element_size()
     rows, columns = parameter.shape[0], parameter[0].numel()
-    whole, low = rows * columns, rank * (rows + columns)
-    return min(whole, low) * parameter.element_size()
+    whole, low = rows * columns, min(rank, rows, columns) * (rows + columns)
+    return (low if low * POWERSGD_WORTH < whole else whole) * parameter.element_size()

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from paceline.train.parallel.strategy import Forward, Strategy
+from paceline.train.parallel.strategy import Forward, Strategy, ring
 from paceline.train.parallel.team import Team, average
 
 
@@ -34,4 +34,4 @@ class LocalSGD(Strategy):
 
     def sent(self, model: nn.Module) -> int:
         whole = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
-        return 2 * (self.team.size - 1) * whole // self.team.size // self._every
+        return ring(whole, self.team.size) // self._every

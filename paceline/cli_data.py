@@ -1,0 +1,65 @@
+"""The verbs of `paceline data`."""
+
+from typing import Annotated
+
+import typer
+
+from paceline.cli_options import OUT, Data, Out, console, print_table
+
+data_app = typer.Typer(no_args_is_help=True, help="Data sets: what there is, fetch it, check it.")
+
+
+@data_app.command("list")
+def data_list(data: Data = None, out: Out = OUT) -> None:
+    """The data sets Paceline knows, and which are here."""
+    import polars as pl
+
+    from paceline.data.describe import describe
+    from paceline.data.locate import Files
+
+    rows = [{**row, "shape": " x ".join(map(str, row["shape"]))} for row in describe(Files.search(data))]
+    print_table(pl.DataFrame(rows).drop("source"))
+
+
+@data_app.command("get")
+def data_get(
+    name: Annotated[str, typer.Argument(metavar="SET", help="A data set, or a file of weights.")],
+    data: Data = None,
+    out: Out = OUT,
+) -> None:
+    """Fetch a data set or pre-trained weights, checked by SHA-256; goes on where a broken download stopped."""
+    from paceline.data import catalogue, pretrained
+    from paceline.data.fetch import fetch
+    from paceline.data.locate import Files
+    from paceline.report.fetching import Fetching
+
+    wanted = pretrained.entry(name) or catalogue.entry(name)
+    with Fetching(console()) as fetching:
+        fetch(wanted, Files.search(data, must_exist=False).home(wanted.name), report=fetching.report)
+
+
+@data_app.command("check")
+def data_check(
+    name: Annotated[str, typer.Argument(metavar="SET", help="A data set, or folder:PATH.")],
+    data: Data = None,
+    leakage: Annotated[bool, typer.Option(help="Compare test images with those trained on.")] = True,
+    out: Out = OUT,
+) -> None:
+    """Read a data set as training would: checksum, counts, class balance, corrupt images, test images trained on."""
+    import polars as pl
+
+    from paceline.data.check import check as check_set
+    from paceline.data.locate import Files
+
+    found = check_set(name, Files.search(data), compare=leakage)
+    rows = [{**row, "shape": " x ".join(map(str, row["shape"]))} for row in found.rows]
+    table = pl.DataFrame(rows)
+    print_table(
+        table.drop([column for column in ("fewest_of", "most_of") if table[column].null_count() == table.height])
+    )
+    for note in found.notes:
+        print(f"\nNote: {note}")
+    if leakage:
+        print(f"\n{found.verdict}")
+    if found.pairs:
+        print_table(pl.DataFrame(found.pairs), "The closest pairs:")

@@ -1,0 +1,61 @@
+"""What the verbs of the command line have in common: their options, and how they print."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+OUT = Path("runs")
+
+
+class Format(StrEnum):
+    text = "text"
+    json = "json"
+    csv = "csv"
+    md = "md"
+    latex = "latex"
+
+
+class Target(StrEnum):
+    csv = "csv"
+    parquet = "parquet"
+    tensorboard = "tensorboard"
+
+
+class Exchange(StrEnum):
+    ring = "ring"
+    tree = "tree"
+    hierarchical = "hierarchical"
+
+
+StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="A gallery name or a study file.")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the records are.")]
+Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the data sets are.")]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the study.")]
+Seeds = Annotated[int | None, typer.Option("--seeds", metavar="N", help="Seeds for every setting.")]
+Scale = Annotated[str | None, typer.Option("--scale", metavar="NAME", help="A size that the study defines.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes side by side; unsaid, what is fastest.")
+]
+Stack = Annotated[
+    bool | None,
+    typer.Option("--stack/--no-stack", help="Whether like runs train as one program; unsaid, what is fastest."),
+]
+Goal = Annotated[
+    float | None,
+    typer.Option("--target", metavar="VALUE", help="Accuracy (or loss) to time; unsaid, what the study stops at."),
+]
+Price = Annotated[float | None, typer.Option("--price", metavar="P", help="Of a device-hour: what runs cost.")]
+
+
+def console(stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    return Console(stderr=stderr)
+
+
+def print_table(table: Any, title: str = "") -> None:
+    from paceline.report.formats import render
+
+    print(render(table, "text", title))

@@ -1,0 +1,22 @@
+"""torchrun on this host: its command, what its processes get of the cores, and what a team that failed said last."""
+
+import os
+import sys
+
+
+def command(processes: int, module: str, *words: str, restarts: int = 0) -> list[str]:
+    """So many processes of a module, which meet on a free port."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes=1", f"--nproc-per-node={processes}"]
+    meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", f"--max-restarts={restarts}"]
+    return [*torchrun, *meeting, "-m", module, *words]
+
+
+def environment(threads: int) -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+
+
+def last_words(said: str, code: int) -> str:
+    """The last line that names an error, if there is one not of a process that lost others."""
+    lines = [line.strip() for line in said.splitlines() if "Error" in line and "ChildFailedError" not in line]
+    own = [line for line in lines if "gloo" not in line.lower() and "nccl" not in line.lower()]
+    return (own or lines or [f"torchrun's exit code is {code}"])[-1]

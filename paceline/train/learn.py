@@ -1,0 +1,99 @@
+"""The gradients of a batch: in parts, on several devices, and with their noise looked at."""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor, nn
+
+from paceline.data.batches import Batch
+from paceline.data.draws import key
+from paceline.spec import Run
+from paceline.train.compiled import Forward
+from paceline.train.parallel.norm import uncounted
+from paceline.train.set_up import SetUp
+from paceline.train.telemetry import BACKWARD, EXCHANGE, FORWARD, Telemetry
+
+
+def learn(
+    run: Run, made: SetUp, forward: Forward, telemetry: Telemetry, batch: Batch, x: Tensor, y: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of a batch, by way of its parts: its loss and the model's outputs. Of a batch that devices share, the
+    loss of the own examples, as a part of that of the whole."""
+    made.trained.zero_grad()
+    keys = [key(run.seed, "dropout", batch.step, index) for index in range(len(made.random_layers))]
+
+    def reseed(places: Tensor | None) -> None:
+        for layer, drawn in zip(made.random_layers, keys, strict=True):
+            layer.reseed(drawn, places, batch.count)
+
+    whole = made.strategy.learn(x, y, made.loss, made.cast, reseed)
+    if whole is not None:
+        telemetry.mark(BACKWARD)
+        return whole
+    if made.noise.wanted(batch) and not made.noise.in_parts:
+        _half(made, batch, x, y, reseed)
+    losses, answers = [], []
+    parts = list(_parts(batch, x, y, run.accumulate))
+    for number, (inputs, targets, places) in enumerate(parts, 1):
+        reseed(places)
+        with made.strategy.part(number == len(parts)), nullcontext() if batch.counts else uncounted(made.model):
+            with made.cast:
+                outputs = forward(inputs)
+            outputs = outputs.to(made.dtype)
+            loss = made.loss(outputs, targets)
+            if made.in_parts:
+                loss = loss * (made.share_of(len(targets) / batch.count) if batch.counts else 0.0)
+            telemetry.mark(FORWARD)
+            made.trained.backward(loss * made.strategy.factor if made.strategy.factor != 1 else loss)
+        telemetry.mark(EXCHANGE if made.sharers.size > 1 else BACKWARD)
+        losses.append(loss.detach())
+        answers.append(outputs.detach())
+    made.trained.unscale()
+    if len(losses) == 1:
+        return losses[0], answers[0]
+    return torch.stack(losses).sum(), torch.cat(answers)
+
+
+def _half(made: SetUp, batch: Batch, x: Tensor, y: Tensor, reseed: Callable[[Tensor | None], None]) -> None:
+    """The gradients of half a batch, for their noise; nothing is learnt from it."""
+
+    def gradients() -> tuple[Tensor, ...]:
+        count = batch.count // 2
+        reseed(torch.arange(count, device=y.device))
+        with made.cast:
+            outputs = made.model(x[:count])
+        loss = made.loss(outputs.to(made.dtype), y[:count]) * made.share_of(0.5) * 2
+        return torch.autograd.grad(loss, made.trained.parameters, materialize_grads=True)
+
+    made.noise.half(gradients)
+
+
+def _parts(batch: Batch, x: Tensor, y: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """A batch in so many parts, each with its places in the whole; the whole itself has none."""
+    if count == 1:
+        yield x, y, batch.places
+        return
+    places = torch.arange(len(y), device=y.device) if batch.places is None else batch.places
+    yield from zip(x.chunk(count), y.chunk(count), places.chunk(count), strict=True)
+
+
+def clip(run: Run, made: SetUp) -> None:
+    if run.clip_value is not None:
+        nn.utils.clip_grad_value_(made.trained.parameters, run.clip_value)
+    if run.clip_norm is not None:
+        parameters = made.trained.parameters
+        norm = made.strategy.norm(made.model)
+        if norm is None:
+            nn.utils.clip_grad_norm_(parameters, run.clip_norm)
+        else:
+            nn.utils.clip_grads_with_norm_(parameters, run.clip_norm, norm)
+
+
+def mark_last_gradients(model: nn.Module, mark: Callable[[], None]) -> None:
+    """Called when the first layer, which is the last to have its gradients, has them: what is left of the backward pass
+    is waiting for other devices."""
+    first = next(layer for layer in model.modules() if any(True for _ in layer.parameters(recurse=False)))
+    for parameter in first.parameters(recurse=False):
+        if parameter.requires_grad:
+            parameter.register_post_accumulate_grad_hook(lambda _: mark())  # type: ignore[no-untyped-call]
