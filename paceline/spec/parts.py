@@ -81,7 +81,14 @@ TABLE: dict[str, dict[str, Entry]] = {
         ),
         "fruits": Entry(
             "paceline.data.sources.fruits:fruits",
-            {"size": _size, "validation": share(0.1)},
+            {
+                "size": _size,
+                "validation": share(0.1),
+                "copies": integer(0, low=0, high=8),
+                "split": word("folders", "photos", "copies"),
+                "test": share(0.2, above=True),
+                "split_seed": _split_seed,
+            },
             task="classes",
             about="photos of fresh and rotten fruits",
         ),
