@@ -1,32 +1,58 @@
 """Writes docs/gallery from recorded runs: `python docs/gallery.py RUNS [STUDY ...]`, or, without arguments, the pages
 anew from the data kept beside them. Nothing on these pages is typed by hand.
 
-RUNS is a folder of records as `paceline run --out` fills it; unsaid, all of its studies are taken.
+RUNS is a folder of records as `paceline run --out` fills it; unsaid, all of its studies are taken. What a study says of
+its source (findings, rows, what was assumed) is read from the gallery as it is now, so that words can be mended without
+training anew.
 """
 
 import json
 import sys
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from paceline import results
+from paceline import load, results
+from paceline.gallery import gallery
 from paceline.record.layout import studies
 from paceline.report.answer import Answer
 from paceline.report.charts.picture import picture
+from paceline.report.claims import summary
 from paceline.report.formats import render
+from paceline.report.methods import read_machines
+from paceline.report.names import counted
 
 FOLDER = Path(__file__).with_suffix("")
 TIMES = ("speed", "workers", "tradeoff", "phases", "bottleneck")
 SHARED = ("speedup", "speedup-goal", "devices", "quickest", "epochs-goal", "useful-batch")
-TABLES = ("best", *SHARED, *TIMES, "models", "fit", "target", "published", "confused", "pairs")
+TABLES = ("claims", "best", *SHARED, *TIMES, "models", "fit", "target", "published", "confused", "pairs")
 FIGURES = 3
 LONG = 40  # lines of a table
+REPORTS = {
+    "J. Valério, Practical Work 3, UPC, 2023": ("upc-",),
+    "S. Patel, Lab 3 report, HPC - DL": ("lab3-",),
+    "G. Nicka, Performance Improvements of Deep Learning Networks using PyTorch, University of Bristol, 2021": (
+        "bristol-",
+    ),
+    "N. Nelson, CS2300 Lab 10, Milwaukee School of Engineering, 2021": ("msoe-", "fruit-pretrained", "caltech-"),
+    "L. Voss, Parallelization of Neural Network Training, NAR Labs course, 2023": ("nar-", "parallel-"),
+    "Where a report guessed": ("adam-", "growing-", "fruit-split", "averaging-"),
+    "Our own": ("mnist-fast",),
+}
 
 
-def keep(answer: Answer) -> None:
+def recorded(name: str, runs: Path) -> Answer:
+    """What the records say, with the words that the study has now."""
+    found = results(name, out=runs)
+    now = load(name, scale=found.study.scale or None)
+    words = {"published": now.published, "assumed": now.assumed, "question": now.question}
+    return replace(found, study=found.study.model_copy(update=words)).answer
+
+
+def keep(name: str, runs: Path) -> None:
     """One study as data, with its charts."""
-    name = answer.study.name
+    answer = recorded(name, runs)
     charts = []
     for figure in answer.figures[:FIGURES]:
         file = f"{name}-{figure.key}.svg".replace(" ", "-")
@@ -34,18 +60,22 @@ def keep(answer: Answer) -> None:
         charts.append({"file": file, "title": figure.title})
     found = {sheet.key: sheet for sheet in answer.sheets}
     kept = [found[key] for key in TABLES if key in found]
+    claims = answer.published.findings if answer.published else ()
     said = {
         "study": name,
         "question": answer.question,
         "date": date.today().isoformat(),
         "scale": answer.study.scale,
         "size": answer.size,
+        "seeds": answer.study.repeat,
+        "machine": machines(runs / name),
         "headline": headline(answer),
         "sentences": (*answer.timing, *answer.sentences),
         "notes": answer.notes,
         "methods": answer.methods,
         "source": answer.published.source if answer.published else "",
-        "findings": answer.published.findings if answer.published else (),
+        "claims": [claim._asdict() for claim in claims],
+        "verdict": "; ".join(filter(None, (summary([claim for claim in claims if claim.verdict]), figures(answer)))),
         "assumed": answer.study.assumed,
         "charts": charts,
         "tables": [
@@ -56,6 +86,20 @@ def keep(answer: Answer) -> None:
     (FOLDER / f"{name}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
 
 
+def machines(record: Path) -> list[str]:
+    found = [f"{m.get('cpu')}, {m.get('cores')} cores, {m.get('memory_gb'):.0f} GB" for m in read_machines(record)]
+    return list(dict.fromkeys(found))
+
+
+def figures(answer: Answer) -> str:
+    """How many of the published figures are reproduced, contradicted, or cannot be tested here."""
+    table = answer.published.table if answer.published else None
+    columns = [name for name in table.columns if name.endswith(" verdict")] if table is not None else []
+    words = [said.partition(":")[0] for name in columns for said in table[name].drop_nulls()] if columns else []
+    counts = ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
+    return f"of {counted(len(words), 'figure')}: {counts}" if words else ""
+
+
 def headline(answer: Answer) -> str:
     """What the question is about: of a study of time, what it found of that."""
     if answer.study.measure == "time":
@@ -64,9 +108,9 @@ def headline(answer: Answer) -> str:
 
 
 def page(said: dict[str, Any]) -> str:
-    command = f"paceline run {said['study']}" + (f" --scale {said['scale']}" if said["scale"] else "")
-    lines = [f"# {said['study']}", "", said["question"], "", f"    {command}", ""]
+    lines = [f"# {said['study']}", "", said["question"], "", f"    {command(said)}", ""]
     lines += [f"**{said['size']}**", ""] if said["size"] else []
+    lines += [f"Verdict on what was published: {said['verdict']}.", ""] if said["verdict"] else []
     lines += [line for sentence in said["sentences"] for line in (sentence, "")]
     for chart in said["charts"]:
         lines += [f"![{chart['title']}]({chart['file']})", ""]
@@ -74,7 +118,8 @@ def page(said: dict[str, Any]) -> str:
         more = f" The first {LONG} of {table['of']} lines." if table["of"] > LONG else ""
         lines += [f"## {table['title']}", "", table["text"], "", f"{table['note']}{more}", ""]
     if said["source"]:
-        lines += ["## Published", "", f"{said['source']}.", "", *(f"- {finding}" for finding in said["findings"]), ""]
+        unjudged = [f"- {claim['text']}" for claim in said["claims"] if not claim["verdict"]]
+        lines += ["## Published", "", f"{said['source']}.", "", *unjudged, *([""] if unjudged else [])]
     if said["assumed"]:
         lines += ["## Assumed", "", *(f"- {line}" for line in said["assumed"]), ""]
     lines += [f"- {note}" for note in said["notes"]]
@@ -82,14 +127,41 @@ def page(said: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def command(said: dict[str, Any]) -> str:
+    size = f" --scale {said['scale']}" if said["scale"] else ""
+    full = load(said["study"], scale=said["scale"] or None).repeat
+    return f"paceline run {said['study']}{size}" + (f" --seeds {said['seeds']}" if said["seeds"] != full else "")
+
+
 def index(kept: list[dict[str, Any]]) -> str:
-    lines = ["# Gallery", "", "Written by `docs/gallery.py` from recorded runs.", ""]
-    lines += ["| study | question | answer | size |", "| --- | --- | --- | --- |"]
-    for said in kept:
-        first = said["headline"].replace("|", "\\|")
-        size = f"`{said['scale']}`" if said["scale"] else "full"
-        lines.append(f"| [{said['study']}]({said['study']}.md) | {said['question']} | {first} | {size} |")
-    return "\n".join([*lines, ""])
+    lines = ["# Gallery", "", *HEAD, ""]
+    lines += [f"Measured on: {'; '.join(dict.fromkeys(machine for said in kept for machine in said['machine']))}.", ""]
+    for title, starts in REPORTS.items():
+        rows = [row(said) for said in kept if said["study"].startswith(starts)]
+        columns = "| study | question | published | measured here | verdict | size |"
+        lines += [f"## {title}", "", columns, "| --- | --- | --- | --- | --- | --- |", *rows, ""]
+    missing = sorted(set(gallery()) - {said["study"] for said in kept} - {"quickstart"})
+    lines += [f"Not trained here yet: {', '.join(missing)}.", ""] if missing else []
+    return "\n".join(lines)
+
+
+HEAD = (
+    "Every experiment of five reports on high-performance deep learning, run again: what was published beside what was",
+    "measured. Each row is one `paceline run STUDY`; the page behind its name has the charts, all tables, what was",
+    "assumed and how it was measured. Written by `docs/gallery.py` from recorded runs.",
+    "",
+    "A claim is *reproduced* where the difference it claims is separated (95 %, paired by seed), *contradicted* where",
+    "it is separated the other way, *not separated* where more seeds are needed, *not testable here* for the reason",
+    "that stands with it. A figure is reproduced where one more run here would give it (95 % prediction interval).",
+    "Questions of our own are answered by *yes* or *no*. [Definitions](../definitions.md#published-claims).",
+)
+
+
+def row(said: dict[str, Any]) -> str:
+    published = next((claim["text"] for claim in said["claims"] if not claim["asked"]), "")
+    size = f"`{said['scale']}`" if said["scale"] else "full"
+    cells = [f"[{said['study']}]({said['study']}.md)", said["question"], published, said["headline"], said["verdict"]]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (*cells, f"{size}, `{command(said)}`")) + " |"
 
 
 def main(asked: list[str]) -> None:
@@ -97,7 +169,7 @@ def main(asked: list[str]) -> None:
     if asked:
         runs, names = Path(asked[0]), asked[1:]
         for name in names or [folder.path.name for folder in studies(runs)]:
-            keep(results(name, out=runs).answer)
+            keep(name, runs)
     kept = [json.loads(file.read_text()) for file in sorted(FOLDER.glob("*.json"))]
     for said in kept:
         (FOLDER / f"{said['study']}.md").write_text(page(said))

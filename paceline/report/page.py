@@ -14,7 +14,7 @@ from paceline.report.scripts import vega
 from paceline.report.sheets import Sheet
 
 # tables that stand open; the others unfold
-OPEN = ("best", "speedup", "speedup-goal", "quickest", "cost", "devices", "epochs-goal", "speed", "loader", "workers",
+OPEN = ("best", "claims", "speedup", "speedup-goal", "quickest", "cost", "devices", "epochs-goal", "speed", "loader", "workers",
         "tradeoff", "phases", "bottleneck", "models", "fit", "published", "confused", "target")  # fmt: skip
 TOP = 25  # lines of an open table; the whole of a longer one unfolds
 FIRST = 2  # charts in a notebook
@@ -72,11 +72,12 @@ def _section(sheet: Sheet) -> str:
 
 def _claims(answer: Answer) -> str:
     found = answer.published
-    if not found or not found.findings:
+    unjudged = tuple(claim.text for claim in found.findings if not claim.verdict) if found else ()
+    if not found or not unjudged:
         return ""
     said = escape(". ".join(filter(None, (found.source, answer.size))))
     source = f' <span class="note">{said}</span>' if said else ""
-    return f"<section><h2>What was published, in words</h2>{source}{list_html(found.findings, 'claims')}</section>"
+    return f"<section><h2>What was published, in words</h2>{source}{list_html(unjudged, 'claims')}</section>"
 
 
 def _assumed(answer: Answer) -> str:

@@ -5,32 +5,37 @@ A study file says it so; the keys of a row that are cases or axes say which meas
     published:
       source: Report 000, exercise 2
       findings: [adadelta is worst]          # claims in words; optional
+      unlike: other data than the report's   # why no figure of the rows can be reproduced; optional
       rows:
         - {optimizer: adam, lr: [0.005, 0.01], accuracy: 0.92, loss: 0.30}
         - {optimizer: gd, accuracy_percent: 91}
 
-A row that names tuned values stands beside that setting, beside the best of them where it lists several; one that names
-none stands beside the compared setting at its own best. `accuracy_percent` is an accuracy in per cent. A row may also
-name a model, a data set, an optimizer, a schedule or weights that the study sets by its cases or its base: it stands
-beside a setting that has them. Keys that are neither of these nor measured are shown as they are. `published` may also
-be the list of rows alone.
+Which setting a row names is told by `selection`; where it names several, it stands beside the best of them.
+`accuracy_percent` is an accuracy in per cent. Keys that are neither axes nor measured are shown as they are.
+`published` may also be the list of rows alone. Findings that can be judged: see `claims`.
 """
 
+import math
+from decimal import Decimal
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from paceline.analyse.intervals import summarise
+from paceline.analyse.quantiles import t_quantile
+from paceline.report.claims import Claim, claims
+from paceline.report.claims.values import CONTRADICTED, REPRODUCED, UNTESTABLE
 from paceline.report.facts import Facts
 from paceline.report.results import shown
+from paceline.report.selection import MEASURED, axes_of, fixed_of, settings
 
-MEASURED = ("accuracy", "loss")
-SET = ("data", "model", "optimizer", "schedule", "weights")  # what a row may name though it is no axis
+EXACT = 0.01  # of the figure
 
 
 class Published(NamedTuple):
     source: str
-    findings: tuple[str, ...]
+    findings: tuple[Claim, ...]
     table: pl.DataFrame  # a line a published row
     unmatched: int  # rows that name no setting of this study
 
@@ -41,24 +46,22 @@ def published(facts: Facts) -> Published | None:
         return None
     said = {"rows": said} if isinstance(said, list) else said
     if not isinstance(said, dict):
-        return Published("", (str(said),), pl.DataFrame(), 0)
-    found = said.get("findings") or ()
-    findings = (found,) if isinstance(found, str) else tuple(map(_words, found))
+        return Published("", (Claim(str(said), False, "", ""),), pl.DataFrame(), 0)
     rows = [row for row in said.get("rows") or () if isinstance(row, dict)]
     lines = [_beside(facts, row) for row in rows]
     table = pl.DataFrame([line for line in lines if line], infer_schema_length=None, strict=False)
-    return Published(str(said.get("source") or ""), findings, table, lines.count(None))
+    return Published(str(said.get("source") or ""), claims(facts), table, lines.count(None))
 
 
 def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any] | None:
     """One published row and the setting it stands beside; None if the study has no such setting."""
     of = facts.columns
-    row = _in_units(row)
-    keys = {name: _key(row, name) for name in of.setting if _key(row, name) is not None}
-    fixed = {name: row[name] for name in SET if name in row and not _is_axis(facts, name)}
-    match = _match(facts, keys, fixed)
-    if match is None:
+    row, digits = _in_units(row)
+    found = settings(facts, row)
+    if found.is_empty():
         return None
+    match = found.row(0, named=True)
+    keys = axes_of(facts, row)
     line: dict[str, Any] = {"setting": match["label"]}
     if of.tune:
         line["published at"] = (
@@ -67,54 +70,33 @@ def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any] | None:
         line["measured at"] = match["at"]
     for metric in MEASURED:
         if isinstance(row.get(metric), (int, float)):
-            line |= _both(facts, match, metric, float(row[metric]))
-    known = {*MEASURED, *fixed, *of.setting, *(name.removeprefix("axis.") for name in of.setting)}
+            line |= _both(facts, match, metric, float(row[metric]), digits[metric])
+    known = {*MEASURED, *fixed_of(facts, row), *of.setting, *(name.removeprefix("axis.") for name in of.setting)}
     return line | {f"published {key}": _words(value) for key, value in row.items() if key not in known}
 
 
-def _in_units(row: dict[str, Any]) -> dict[str, Any]:
+def _in_units(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, float]]:
+    """The row with accuracies as shares, and half a unit of the last digit that each figure was published with."""
+    half = {key: 0.5 * 10.0 ** _exponent(value) for key, value in row.items() if type(value) in (int, float)}
     percent = row.get("accuracy_percent")
     if not isinstance(percent, (int, float)):
-        return row
-    return {**{k: v for k, v in row.items() if k != "accuracy_percent"}, "accuracy": round(percent / 100, 6)}
+        return row, half
+    rest = {k: v for k, v in row.items() if k != "accuracy_percent"}
+    return {**rest, "accuracy": round(percent / 100, 6)}, {**half, "accuracy": half["accuracy_percent"] / 100}
 
 
-def _key(row: dict[str, Any], column: str) -> Any:
-    """The row's value for a column; `loss` is the measured one unless the study varies it."""
-    return row.get(column, row.get(column.removeprefix("axis.")) if column not in MEASURED else None)
+def _exponent(value: float) -> int:
+    exponent = Decimal(str(value)).as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0
 
 
-def _is_axis(facts: Facts, name: str) -> bool:
-    return name in facts.columns.setting or f"axis.{name}" in facts.columns.setting
-
-
-def _has(facts: Facts, case: str | None, name: str, value: Any) -> bool:
-    """Whether the runs of a case have this part, by its name."""
-    said = facts.study.cases.get(case or "", {}).get(name, facts.study.base.get(name))
-    return shown(said.get("name") if isinstance(said, dict) else said) == shown(value)
-
-
-def _match(facts: Facts, keys: dict[str, Any], fixed: dict[str, Any]) -> dict[str, Any] | None:
-    """The best measured setting that agrees with all the keys, and has what is fixed."""
-    tuned = any(name in keys for name in facts.columns.tune)
-    table = facts.settings if tuned else facts.best
-    for name, value in keys.items():
-        wanted = [shown(v) for v in (value if isinstance(value, list) else [value])]
-        held = pl.Series([shown(v) in wanted for v in table[name]], dtype=pl.Boolean)
-        table = table.filter(held)
-    for name, value in fixed.items():
-        cases = table["case"] if "case" in table.columns else [None] * table.height
-        table = table.filter(pl.Series([_has(facts, case, name, value) for case in cases], dtype=pl.Boolean))
-    return table.row(0, named=True) if table.height and (keys or fixed) else None
-
-
-def _both(facts: Facts, match: dict[str, Any], metric: str, value: float) -> dict[str, Any]:
+def _both(facts: Facts, match: dict[str, Any], metric: str, value: float, half: float) -> dict[str, Any]:
     runs = facts.runs.filter(
         (pl.col("label") == match["label"]) & (pl.col("at") == match["at"]), pl.col("status") == "done"
     )
     column = "value" if metric == facts.columns.metric else metric
     here = summarise(runs, ["label"], column).to_dicts()
-    got = here[0] if here else {"mean": None, "low": None, "high": None, "n": 0}
+    got = here[0] if here else {"mean": None, "low": None, "high": None, "sd": None, "n": 0}
     return {
         f"published {metric}": value,
         f"measured {metric}": got["mean"],
@@ -122,7 +104,22 @@ def _both(facts: Facts, match: dict[str, Any], metric: str, value: float) -> dic
         f"{metric} high": got["high"],
         "n": got["n"],
         f"{metric} difference": None if got["mean"] is None else got["mean"] - value,
+        f"{metric} verdict": _verdict(facts, got, value, half),
     }
+
+
+def _verdict(facts: Facts, got: dict[str, Any], value: float, half: float) -> str:
+    """Reproduced where the figure, within its rounding, is one that a run more would give: inside the 95 % prediction
+    interval, mean +- t sd sqrt(1 + 1/n); within EXACT of it where nothing is random."""
+    if unlike := facts.study.published.get("unlike") if isinstance(facts.study.published, dict) else None:
+        return f"{UNTESTABLE}: {unlike}"
+    if facts.study.scale:
+        return f"{UNTESTABLE}: not the full size"
+    if got["n"] < 2:
+        return f"{UNTESTABLE}: {'one seed' if got['n'] else 'no result'}"
+    reach = float(t_quantile(np.array([got["n"]], dtype=np.float64))[0]) * got["sd"] * math.sqrt(1 + 1 / got["n"])
+    exact = EXACT * abs(value) if got["sd"] == 0 else 0.0
+    return REPRODUCED if abs(got["mean"] - value) <= max(reach, exact) + half else CONTRADICTED
 
 
 def _words(value: Any) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from paceline.analyse.intervals import summarise
+from paceline.report.claims import claims
 from paceline.report.devices import Scaled
 from paceline.report.facts import MOST_PAIRED, Facts
 from paceline.report.fit import fit_table
@@ -40,7 +41,7 @@ class Sheet(NamedTuple):
 
 def sheets(facts: Facts, scaled: Scaled | None = None, price: float | None = None) -> tuple[Sheet, ...]:
     """`scaled`: what several devices did, where the study asks; `price`: of a device-hour."""
-    answered = (_timed, _noise, _models, _fit, _published, _confused, _mistakes)
+    answered = (_claims, _timed, _noise, _models, _fit, _published, _confused, _mistakes)
     behind = (_pairs, _reached, _profile, _verdicts, _stable, _settings, _runs)
     made = (*_best(facts), *_scaled(facts, scaled, price), *(s for make in (*answered, *behind) for s in make(facts)))
     return tuple(sheet for sheet in made if sheet.table.height)
@@ -123,8 +124,20 @@ def _published(facts: Facts) -> Iterator[Sheet]:
         source = f" Source: {found.source}." if found.source else ""
         missing = f" {found.unmatched} published rows name no setting of this study." if found.unmatched else ""
         smaller = f"{size(facts.study)} What was published is of the full one. " if facts.study.scale else ""
-        note = f"{smaller}Measured here on the machine named under Methods.{source}{missing}"
+        judged = " A figure is reproduced where it lies in the 95 % prediction interval of one more run here."
+        note = f"{smaller}Measured here on the machine named under Methods.{judged}{source}{missing}"
         yield Sheet("published", _sized(facts, "Published beside measured"), note, found.table)
+
+
+def _claims(facts: Facts) -> Iterator[Sheet]:
+    found = [claim for claim in claims(facts) if claim.verdict]
+    lines = [{"claim": claim.text, "verdict": claim.verdict, "why": claim.why} for claim in found]
+    note = (
+        "Paired by seed: separated as claimed (95 %, Holm-corrected where one is held against several) "
+        "is reproduced, separated the other way contradicted; yes and no answer what the study itself asks."
+    )
+    note = " ".join(filter(None, (size(facts.study), note)))
+    yield Sheet("claims", _sized(facts, "What was claimed, judged by what was measured"), note, pl.DataFrame(lines))
 
 
 def _timed(facts: Facts) -> Iterator[Sheet]:

@@ -207,7 +207,7 @@ def test_published_stands_beside_measured():
     assert table["accuracy difference"][0] == pytest.approx(best - 0.96)
     assert table["published best_step"][0] == "200"
     assert said.published.unmatched == 1
-    assert said.published.findings == ("adam is best",)
+    assert [claim.text for claim in said.published.findings] == ["adam is best"]
 
 
 @pytest.mark.parametrize(

@@ -25,15 +25,16 @@ def fruits(
     side, or of the copies, as Kaggle's set was split."""
     photos = decoded(FRUITS.name, Archive(files.find_form(FRUITS)), size)
     images = with_copies(photos, copies)
-    shares = {"test": test, "validation": validation, "seed": split_seed}
     if split == "folders":
         own = in_folders(FRUITS.name, photos.names, {"train": "train", "test": "test"}, validation, split_seed)
         parted = with_their_photo(own, copies)
     elif split == "photos":
-        parted = with_their_photo(_held_out(photos.names, **shares), copies)
+        parted = with_their_photo(_held_out(photos.names, test, validation, split_seed), copies)
     else:
-        parted = _held_out(images.names, **shares)
-    said = {"validation": validation} | ({} if split == "folders" and not split_seed else {"split": split, **shares})
+        parted = _held_out(images.names, test, validation, split_seed)
+    said: dict[str, object] = {"validation": validation}
+    if split != "folders" or split_seed:
+        said |= {"split": split, "test": test, "seed": split_seed}
     return dataset(FRUITS.name, images, parted, said)
 
 

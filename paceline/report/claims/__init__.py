@@ -1,0 +1,77 @@
+"""What was claimed, held against what was measured: reproduced, contradicted, not separated, or not testable here.
+
+A finding of `published` is words, or words with what they claim, of settings named as in `selection`:
+
+    findings:
+      - adam is best                                        # words alone: shown, not judged
+      - {finding: adam is best, best: {optimizer: adam}}    # of all compared, or of its own tuned values
+      - {finding: adadelta is worst, worst: {optimizer: adadelta}}
+      - {finding: adam beats gd, order: [{optimizer: adam}, {optimizer: gd}]}       # best first, two or more
+      - {finding: nesterov equals momentum, alike: [{...}, {...}], within: 0.01}
+      - {finding: adam does not converge at 1, fails: {optimizer: adam, lr: 1.0}}    # learns: the opposite
+      - {finding: two are faster, faster: [{devices: 2}, {devices: 1}], by: 1.4}    # at least so often; or at_most
+      - {finding: more epochs do harm, worsens: {optimizer: sgd}}                   # after a best epoch
+      - {finding: the gain grows, gains_more: [[{...}, {...}], [{...}, {...}]]}      # of two speed-ups the first
+      - {finding: pinning saves 40 %, untestable: there is no GPU here}
+
+`asked` in the place of `finding` is a question of our own: its verdict is yes or no. `of: epochs to stable` judges
+those, of which fewer are better, in the place of the metric; a difference up to `within` is none. Definitions:
+docs/definitions.md.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from paceline.report.claims.learning import fails, learns, worsens
+from paceline.report.claims.results import alike, best, order, worst
+from paceline.report.claims.speed import faster, gains_more
+from paceline.report.claims.values import CONTRADICTED, REPRODUCED, UNTESTABLE, Judged, MissingError, Row
+from paceline.report.facts import Facts
+from paceline.report.results import shown
+
+__all__ = ["Claim", "claims", "summary"]
+
+_ANSWERS = {REPRODUCED: "yes", CONTRADICTED: "no"}
+
+
+class Claim(NamedTuple):
+    text: str
+    asked: bool  # by the study itself, not by its source
+    verdict: str  # empty where the claim is words alone
+    why: str
+
+
+def claims(facts: Facts) -> tuple[Claim, ...]:
+    said = facts.study.published
+    found = said.get("findings") or () if isinstance(said, dict) else ()
+    return tuple(_claim(facts, item) for item in ([found] if isinstance(found, (str, dict)) else found))
+
+
+def summary(found: Sequence[Claim]) -> str:
+    """`reproduced 3, contradicted 1`: how many have which verdict, and what was not judged."""
+    words = [claim.verdict or "in words alone" for claim in found]
+    return ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
+
+
+def _claim(facts: Facts, item: Any) -> Claim:
+    if not isinstance(item, dict):
+        return Claim(shown(item), False, "", "")
+    text, asked = str(item.get("finding", item.get("asked", ""))), "finding" not in item
+    kinds = [kind for kind in _KINDS if kind in item]
+    if not text or len(kinds) != 1:
+        return Claim(text or shown(item), False, "", f"not judged: a claim has one of {', '.join(_KINDS)}")
+    try:
+        verdict, why = _KINDS[kinds[0]](facts, item)
+    except MissingError as missing:
+        verdict, why = UNTESTABLE, str(missing)
+    return Claim(text, asked, _ANSWERS.get(verdict, verdict) if asked else verdict, why)
+
+
+def _untestable(facts: Facts, item: Row) -> Judged:
+    return UNTESTABLE, str(item["untestable"])
+
+
+_KINDS: dict[str, Callable[[Facts, Row], Judged]] = {
+    "best": best, "worst": worst, "order": order, "alike": alike, "fails": fails, "learns": learns, "worsens": worsens,
+    "faster": faster, "gains_more": gains_more, "untestable": _untestable,
+}  # fmt: skip

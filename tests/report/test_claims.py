@@ -1,0 +1,163 @@
+"""Claims judged on records with known answers: adam 0.95 and rmsprop 0.949 are tied, gd at 0.80 is worse."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+
+import paceline
+from paceline.gallery import gallery
+from paceline.report.answer import answer
+from paceline.report.claims import claims, summary
+from paceline.report.facts import gather
+from paceline.report.selection import settings
+
+from .recorded import DIGITS, learning, made
+
+ADAM, GD, RMSPROP = ({"optimizer": name} for name in ("adam", "gd", "rmsprop"))
+
+
+def judged(claim: dict[str, Any], **how: Any):
+    study = made(DIGITS, how.pop("row", learning), **how)
+    said = {"findings": [{"finding": "so", **claim}]}
+    return claims(gather(with_published(study, said)))[0]
+
+
+def with_published(results, said):
+    return replace(results, study=results.study.model_copy(update={"published": said}))
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "words"),
+    [
+        ({"order": [ADAM, GD]}, "reproduced", "adam at lr 0.01 is ahead of gd at lr 0.01 by 0.15"),
+        ({"order": [GD, ADAM]}, "contradicted", "adam at lr 0.01 is ahead of gd"),
+        ({"order": [ADAM, RMSPROP]}, "not separated", "more seed"),
+        ({"order": [ADAM, GD], "within": 0.5}, "not separated", ""),
+        ({"order": [ADAM, {"optimizer": "lion"}]}, "not testable here", "nothing was measured here of optimizer lion"),
+        ({"worst": GD}, "reproduced", "the nearest, by"),
+        ({"worst": ADAM}, "contradicted", "is ahead of gd"),
+        ({"best": ADAM}, "not separated", "not separated from rmsprop"),
+        ({"best": {"optimizer": ["adam", "rmsprop"]}}, "reproduced", "is ahead of gd"),
+        ({"best": GD}, "contradicted", "is ahead of gd"),
+        ({"best": {"optimizer": "adam", "lr": 0.01}}, "reproduced", "adam at lr 0.1, the nearest"),
+        ({"best": {"optimizer": "adam", "lr": 0.1}}, "contradicted", "adam at lr 0.01 is ahead of adam at lr 0.1"),
+        ({"alike": [ADAM, RMSPROP], "within": 0.05}, "reproduced", "0.05 was allowed"),
+        ({"alike": [ADAM, GD], "within": 0.05}, "contradicted", "differ by 0.15"),
+        ({"untestable": "no GPU"}, "not testable here", "no GPU"),
+        ({"faster": [ADAM, GD]}, "not testable here", "no speed was recorded"),
+    ],
+)
+def test_a_claim_is_judged_by_what_was_measured(claim, verdict, words):
+    found = judged(claim)
+    assert found.verdict == verdict, found
+    assert words in found.why
+
+
+def test_one_seed_decides_nothing():
+    found = judged(
+        {"order": [ADAM, GD]}, row=lambda trial, step: learning(trial, step) if trial.run.seed == 0 else None
+    )
+    assert (found.verdict, "one seed" in found.why) == ("not testable here", True)
+
+
+def test_what_is_asked_is_answered_by_yes_or_no():
+    said = {"findings": [{"asked": "is it?", "order": [ADAM, GD]}, {"asked": "or that?", "order": [GD, ADAM]}, "words"]}
+    found = claims(gather(with_published(made(DIGITS, learning), said)))
+    assert [claim.verdict for claim in found] == ["yes", "no", ""]
+    assert summary(found) == "yes 1, no 1, in words alone 1"
+
+
+def test_a_claim_that_cannot_be_read_says_what_can():
+    found = judged({"bset": ADAM})
+    assert found.verdict == ""
+    assert "best, worst, order" in found.why
+
+
+def test_diverged_runs_fail_and_the_others_learn():
+    def status(trial):
+        return "diverged" if trial.axes["lr"] == 0.1 and trial.axes["optimizer"] == "gd" else "done"
+
+    assert judged({"fails": {"optimizer": "gd", "lr": 0.1}}, status=status).verdict == "reproduced"
+    assert judged({"fails": {"optimizer": "gd", "lr": [0.1, 0.01]}}, status=status).verdict == "contradicted"
+    assert judged({"learns": {"optimizer": "gd", "lr": 0.01}}, status=status).verdict == "reproduced"
+    assert judged({"learns": {"optimizer": "gd", "lr": 0.1}}, status=status).verdict == "contradicted"
+
+
+SPEEDS = {"adam": 200.0, "gd": 100.0, "rmsprop": 101.0}
+
+
+def timed(speeds=SPEEDS, timing="exclusive"):
+    results = made(DIGITS, learning, timing=timing)
+    wobble = 1 + 0.01 * (pl.col("seed").cast(pl.Float64) % 2)
+    rate = pl.col("optimizer").replace_strict(speeds, return_dtype=pl.Float64) * wobble
+    return replace(results, runs=results.runs.with_columns(rate.alias("samples_per_second")))
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ({"faster": [ADAM, GD]}, "reproduced"),
+        ({"faster": [GD, ADAM]}, "contradicted"),
+        ({"faster": [ADAM, GD], "by": 1.9}, "reproduced"),
+        ({"faster": [ADAM, GD], "by": 3}, "contradicted"),
+        ({"faster": [RMSPROP, GD], "at_most": 1.1}, "reproduced"),
+        ({"faster": [ADAM, GD], "at_most": 1.1}, "contradicted"),
+        ({"gains_more": [[ADAM, GD], [GD, RMSPROP]]}, "reproduced"),
+        ({"gains_more": [[GD, RMSPROP], [ADAM, GD]]}, "contradicted"),
+    ],
+)
+def test_speeds_are_judged_seed_by_seed(claim, verdict):
+    found = claims(gather(with_published(timed(), {"findings": [{"finding": "so", **claim}]})))[0]
+    assert found.verdict == verdict, found
+
+
+def test_times_of_runs_that_shared_the_machine_decide_nothing():
+    said = {"findings": [{"finding": "so", "faster": [ADAM, GD]}]}
+    found = claims(gather(with_published(timed(timing="stacked"), said)))[0]
+    assert (found.verdict, "not timed alone" in found.why) == ("not testable here", True)
+
+
+def test_the_report_has_them_in_a_table():
+    said = {"source": "A", "findings": [{"finding": "adam beats gd", "order": [ADAM, GD]}]}
+    table = answer(with_published(made(DIGITS, learning), said)).table("claims")
+    assert table.select("claim", "verdict").rows() == [("adam beats gd", "reproduced")]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "accuracy", "verdict"),
+    [("adam", 0.95, "reproduced"), ("gd", 0.80, "reproduced"), ("gd", 0.95, "contradicted")],
+)
+def test_a_published_figure_is_judged_as_one_more_run(optimizer, accuracy, verdict):
+    said = {"rows": [{"optimizer": optimizer, "accuracy": accuracy}]}
+    table = answer(with_published(made(DIGITS, learning), said)).table("published")
+    assert table["accuracy verdict"].to_list() == [verdict]
+    unlike = answer(with_published(made(DIGITS, learning), {**said, "unlike": "other data"})).table("published")
+    assert unlike["accuracy verdict"].to_list() == ["not testable here: other data"]
+
+
+def named(item: Any) -> list[dict[str, Any]]:
+    """The settings that a finding names."""
+    if isinstance(item, list):
+        return [row for each in item for row in named(each)]
+    return [item] if isinstance(item, dict) else []
+
+
+KINDS = ("best", "worst", "order", "alike", "fails", "learns", "worsens", "faster", "gains_more")
+
+
+@pytest.mark.parametrize("name", list(gallery()))
+def test_every_claim_of_the_gallery_names_settings_of_its_study(name: str):
+    said = paceline.load(name).published or {}
+    rows = [
+        r for f in said.get("findings", ()) if isinstance(f, dict) for kind in KINDS for r in named(f.get(kind, ()))
+    ]
+    assert all({"finding", "asked"} & f.keys() for f in said.get("findings", ()) if isinstance(f, dict))
+    if not rows:
+        return
+    said = [paceline.load(name, scale=scale).model_dump(mode="json") for scale in (None, *paceline.load(name).scales)]
+    sizes = [gather(made(json.dumps(study), learning, steps=range(0, 101, 50))) for study in said]
+    for row in rows:
+        assert any(settings(facts, row).height for facts in sizes), row
