@@ -6,7 +6,10 @@ TORCH_INDEX ?=
 
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types coverage bench bench-scaling gallery clean
+# Tests start many processes; without it each of them would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test lint types coverage dist smoke smoke-quick bench bench-scaling gallery clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/paceline run quickstart
@@ -23,6 +26,18 @@ types: $(VENV)/.developed
 
 coverage: $(VENV)/.developed
 	$(VENV)/bin/python -m pytest --cov=paceline --cov-report=term-missing:skip-covered
+
+# Wheel and sdist, the wheel from the sdist.
+dist: $(VENV)/.developed
+	rm -rf dist
+	$(VENV)/bin/python -m build --quiet --no-isolation --outdir dist .
+
+# The wheel with all it needs in an empty environment; smoke-quick sees what it needs in $(VENV).
+smoke: dist
+	TORCH_INDEX=$(TORCH_INDEX) .ci/smoke dist $(VENV)
+
+smoke-quick: dist
+	.ci/smoke dist $(VENV) --borrow
 
 bench: $(VENV)/.benched
 	$(VENV)/bin/python -m bench $(ONLY)

@@ -16,7 +16,9 @@ from typing import Any
 from paceline import load, results
 from paceline.gallery import gallery
 from paceline.record.layout import studies
+from paceline.report.advice import advise
 from paceline.report.answer import Answer
+from paceline.report.charts import Figure
 from paceline.report.charts.picture import picture
 from paceline.report.claims import summary
 from paceline.report.formats import render
@@ -38,7 +40,7 @@ REPORTS = {
     "N. Nelson, CS2300 Lab 10, Milwaukee School of Engineering, 2021": ("msoe-", "fruit-pretrained", "caltech-"),
     "L. Voss, Parallelization of Neural Network Training, NAR Labs course, 2023": ("nar-", "parallel-"),
     "Where a report guessed": ("adam-", "growing-", "fruit-split", "averaging-"),
-    "Our own": ("mnist-fast",),
+    "Our own": ("mnist-fast", "quickstart"),
 }
 
 
@@ -54,7 +56,7 @@ def keep(name: str, runs: Path) -> None:
     """One study as data, with its charts."""
     answer = recorded(name, runs)
     charts = []
-    for figure in answer.figures[:FIGURES]:
+    for figure in telling(answer):
         file = f"{name}-{figure.key}.svg".replace(" ", "-")
         (FOLDER / file).write_text(picture(figure.chart))
         charts.append({"file": file, "title": figure.title})
@@ -69,6 +71,7 @@ def keep(name: str, runs: Path) -> None:
         "size": answer.size,
         "seeds": answer.study.repeat,
         "machine": machines(runs / name),
+        "labels": answer.facts.best["label"].to_list(),
         "headline": headline(answer),
         "sentences": (*answer.timing, *answer.sentences),
         "notes": answer.notes,
@@ -76,14 +79,28 @@ def keep(name: str, runs: Path) -> None:
         "source": answer.published.source if answer.published else "",
         "claims": [claim._asdict() for claim in claims],
         "verdict": "; ".join(filter(None, (summary([claim for claim in claims if claim.verdict]), figures(answer)))),
+        "advice": advise(answer).text,
         "assumed": answer.study.assumed,
         "charts": charts,
         "tables": [
-            {"title": s.title, "note": s.note, "text": render(s.table.head(LONG), "md"), "of": s.table.height}
+            {
+                "key": s.key,
+                "title": s.title,
+                "note": s.note,
+                "text": render(s.table.head(LONG), "md"),
+                "of": s.table.height,
+            }
             for s in kept
         ],
     }
     (FOLDER / f"{name}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+
+
+def telling(answer: Answer) -> list[Figure]:
+    """The charts of a page: those of a tuned axis before curves."""
+    tuned = [figure for figure in answer.figures[1:] if figure.key.startswith("sensitivity")][:1]
+    others = [figure for figure in answer.figures if figure not in tuned]
+    return [*others[:1], *tuned, *others[1:]][:FIGURES]
 
 
 def machines(record: Path) -> list[str]:
@@ -117,6 +134,7 @@ def page(said: dict[str, Any]) -> str:
     for table in said["tables"]:
         more = f" The first {LONG} of {table['of']} lines." if table["of"] > LONG else ""
         lines += [f"## {table['title']}", "", table["text"], "", f"{table['note']}{more}", ""]
+    lines += ["## What to change (`paceline advise`)", "", "```text", said["advice"].strip(), "```", ""]
     if said["source"]:
         unjudged = [f"- {claim['text']}" for claim in said["claims"] if not claim["verdict"]]
         lines += ["## Published", "", f"{said['source']}.", "", *unjudged, *([""] if unjudged else [])]
@@ -140,7 +158,7 @@ def index(kept: list[dict[str, Any]]) -> str:
         rows = [row(said) for said in kept if said["study"].startswith(starts)]
         columns = "| study | question | published | measured here | verdict | size |"
         lines += [f"## {title}", "", columns, "| --- | --- | --- | --- | --- | --- |", *rows, ""]
-    missing = sorted(set(gallery()) - {said["study"] for said in kept} - {"quickstart"})
+    missing = sorted(set(gallery()) - {said["study"] for said in kept})
     lines += [f"Not trained here yet: {', '.join(missing)}.", ""] if missing else []
     return "\n".join(lines)
 
@@ -174,6 +192,10 @@ def main(asked: list[str]) -> None:
     for said in kept:
         (FOLDER / f"{said['study']}.md").write_text(page(said))
     (FOLDER / "index.md").write_text(index(kept))
+    shown = {chart["file"] for said in kept for chart in said["charts"]}
+    for file in FOLDER.glob("*.svg"):
+        if file.name not in shown:
+            file.unlink()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from paceline.spec.study import from_document
 from paceline.spec.study import load as load_file
 
 if TYPE_CHECKING:
+    from paceline.report.advice import Advised
     from paceline.report.answer import Answer
     from paceline.report.comparison import Comparison
 
@@ -48,6 +49,13 @@ class Results:
         from paceline.report.answer import answer
 
         return answer(self, self.folder)
+
+    @cached_property
+    def advice(self) -> "Advised":
+        """What to change, ranked, each with evidence, gain, price and how sure it is; and what is not said."""
+        from paceline.report.advice import advise
+
+        return advise(self.answer)
 
     def _repr_html_(self) -> str:
         return self.answer.html_fragment()
@@ -76,11 +84,16 @@ def load(
 def find(study: PathLike) -> Path:
     """The file that STUDY means: itself, or the gallery's of that name."""
     path, shelf = Path(study), gallery()
+    other = path.with_suffix(".yaml" if path.suffix == ".yml" else ".yml")
+    if path.suffix in (".yaml", ".yml") and not path.is_file() and other.is_file():
+        raise StudyError(f"no such file. Did you mean '{other}'?", where=str(path))
     if path.is_file() or path.suffix in (".yaml", ".yml"):
         return path
     if str(study) in shelf:
         return shelf[str(study)]
-    raise StudyError(f"no study file and no gallery study '{study}'. {nearest(str(study), shelf)}")
+    beside = [file for suffix in (".yaml", ".yml") if (file := path.with_suffix(suffix)).is_file()]
+    hint = f"Did you mean '{beside[0]}'?" if beside else nearest(str(study), shelf)
+    raise StudyError(f"no study file and no gallery study '{study}'. {hint}")
 
 
 def run(
@@ -159,7 +172,7 @@ def record_of(study: Study | PathLike, out: Path) -> StudyFolder:
         except StudyError:
             if Path(study).suffix in (".yaml", ".yml"):
                 raise
-            shown = nearest(str(study), known) if known else "Nothing is recorded there yet."
+            shown = nearest(str(study), known, "Recorded") if known else "Nothing is recorded there yet."
             raise RecordError(f"no records of '{study}' under {out}. {shown}") from None
     folder = StudyFolder.of(out, name)
     if not folder.study.is_file():

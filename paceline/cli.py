@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from paceline import cli_complete as complete
 from paceline.cli_data import data_app
 from paceline.cli_options import (
     OUT,
@@ -17,12 +18,14 @@ from paceline.cli_options import (
     Jobs,
     Out,
     Price,
+    Recorded,
     Scale,
     Seeds,
     Sets,
     Stack,
     StudyArgument,
     Target,
+    Version,
     console,
     print_table,
 )
@@ -52,6 +55,11 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
+
+
+@app.callback()
+def options(version: Version = False) -> None:
+    pass
 
 
 @app.command("list")
@@ -207,7 +215,10 @@ def _end(session: Any) -> None:
 
 @app.command()
 def status(
-    study: Annotated[str | None, typer.Argument(metavar="[STUDY]", help="One study; unsaid, all of them.")] = None,
+    study: Annotated[
+        str | None,
+        typer.Argument(metavar="[STUDY]", help="One study; unsaid, all of them.", autocompletion=complete.recorded),
+    ] = None,
     out: Out = OUT,
 ) -> None:
     """How recorded studies stand: done, running, failed, interrupted."""
@@ -224,7 +235,7 @@ def status(
 
 @app.command()
 def table(
-    study: StudyArgument,
+    study: Recorded,
     form: Annotated[Format, typer.Option("--format", help="How to write the table.")] = Format.text,
     out: Out = OUT,
 ) -> None:
@@ -246,7 +257,7 @@ def table(
 
 @app.command()
 def report(
-    study: StudyArgument,
+    study: Recorded,
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="The page; unsaid, in the record.")
     ] = None,
@@ -269,6 +280,31 @@ def report(
     print(f"Report: {write_page(said, file or found.folder / 'report.html')}")
     if figures is not None:
         print(f"{len(write_figures(said, figures))} files in {figures}")
+
+
+@app.command()
+def advise(
+    study: Recorded,
+    target: Goal = None,
+    price: Price = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="How to write it; but for text, as a table, what is not said included.")
+    ] = Format.text,
+    out: Out = OUT,
+) -> None:
+    """What to change, by the runs recorded: ranked, each with its evidence, its gain, its price and how sure it is.
+
+    Nothing trains. At the end stands what is not said, and why.
+    """
+    from paceline.api import results
+    from paceline.report.advice import advise as advised
+    from paceline.report.answer import answer
+    from paceline.report.formats import render
+    from paceline.report.names import titled
+
+    found = results(study, out=out)
+    said = advised(answer(found, found.folder, target=target), price)
+    print(said.text if form == Format.text else render(said.table, str(form), titled(found.study)))
 
 
 @app.command()
@@ -305,7 +341,7 @@ def compare(
 
 @app.command()
 def predict(
-    study: StudyArgument,
+    study: Recorded,
     devices: Annotated[str, typer.Option("--devices", metavar="N,N,...", help="Counts, as 16,32,1024.")],
     target: Goal = None,
     price: Price = None,
@@ -369,8 +405,8 @@ def predict(
 
 @app.command()
 def export(
-    study: StudyArgument,
-    to: Annotated[Target, typer.Option("--to")],
+    study: Recorded,
+    to: Annotated[Target, typer.Option("--to", help="The format.")],
     file: Annotated[Path, typer.Option("--file", metavar="F", help="A file; a folder for tensorboard.")],
     out: Out = OUT,
 ) -> None:

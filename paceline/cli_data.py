@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from paceline import cli_complete as complete
 from paceline.cli_options import OUT, Data, Out, console, print_table
 
 data_app = typer.Typer(no_args_is_help=True, help="Data sets: what there is, fetch it, check it.")
@@ -23,7 +24,9 @@ def data_list(data: Data = None, out: Out = OUT) -> None:
 
 @data_app.command("get")
 def data_get(
-    name: Annotated[str, typer.Argument(metavar="SET", help="A data set, or a file of weights.")],
+    name: Annotated[
+        str, typer.Argument(metavar="SET", help="A data set, or a file of weights.", autocompletion=complete.fetched)
+    ],
     data: Data = None,
     out: Out = OUT,
 ) -> None:
@@ -40,7 +43,9 @@ def data_get(
 
 @data_app.command("check")
 def data_check(
-    name: Annotated[str, typer.Argument(metavar="SET", help="A data set, or folder:PATH.")],
+    name: Annotated[
+        str, typer.Argument(metavar="SET", help="A data set, or folder:PATH.", autocompletion=complete.data_sets)
+    ],
     data: Data = None,
     leakage: Annotated[bool, typer.Option(help="Compare test images with those trained on.")] = True,
     out: Out = OUT,

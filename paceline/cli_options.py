@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from paceline import cli_complete as complete
+
 OUT = Path("runs")
 
 
@@ -29,12 +31,24 @@ class Exchange(StrEnum):
     hierarchical = "hierarchical"
 
 
-StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="A gallery name or a study file.")]
+StudyArgument = Annotated[
+    str, typer.Argument(metavar="STUDY", help="A gallery name or a study file.", autocompletion=complete.studies)
+]
+Recorded = Annotated[
+    str,
+    typer.Argument(metavar="STUDY", help="A study's name, its file, or its record.", autocompletion=complete.recorded),
+]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the records are.")]
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the data sets are.")]
-Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the study.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the study.", autocompletion=complete.keys),
+]
 Seeds = Annotated[int | None, typer.Option("--seeds", metavar="N", help="Seeds for every setting.")]
-Scale = Annotated[str | None, typer.Option("--scale", metavar="NAME", help="A size that the study defines.")]
+Scale = Annotated[
+    str | None,
+    typer.Option("--scale", metavar="NAME", help="A size that the study defines.", autocompletion=complete.scales),
+]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes side by side; unsaid, what is fastest.")
 ]
@@ -47,6 +61,17 @@ Goal = Annotated[
     typer.Option("--target", metavar="VALUE", help="Accuracy (or loss) to time; unsaid, what the study stops at."),
 ]
 Price = Annotated[float | None, typer.Option("--price", metavar="P", help="Of a device-hour: what runs cost.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import paceline
+
+        print(f"paceline {paceline.__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")]
 
 
 def console(stderr: bool = False) -> Any:

@@ -42,9 +42,14 @@ class StackError(PacelineError):
     pass
 
 
-def nearest(name: str, allowed: Iterable[str]) -> str:
+SYNONYMS = {"learning_rate": "lr", "batch_size": "batch", "num_workers": "workers", "dataset": "data",
+            "gpus": "devices", "seeds": "repeat", "criterion": "loss", "scheduler": "schedule"}  # fmt: skip
+
+
+def nearest(name: str, allowed: Iterable[str], listed: str = "Allowed") -> str:
     """What an error says after an unknown name: the nearest valid one, then all of them."""
     names = sorted(str(a) for a in allowed)
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    meant = SYNONYMS.get(str(name))
+    close = [meant] if meant in names else difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
     hint = f"Did you mean '{close[0]}'? " if close else ""
-    return f"{hint}Allowed: {', '.join(names)}."
+    return f"{hint}{listed}: {', '.join(names)}."

@@ -1,6 +1,7 @@
-"""What tests share: a cache without measured speeds, the real data sets where they are, and a study file made on the
-spot."""
+"""What tests share: a cache without measured speeds, no neighbours, the real data sets where they are, and a study file
+made on the spot."""
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from paceline.cache import user_cache
 from paceline.data.dataset import Dataset
 from paceline.data.locate import Files
+from tests.execute.zygote import Zygote
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,6 +26,25 @@ def _cache_without_speeds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(base))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whoever trains on this machine meanwhile, or in another process of these tests, is not seen: marks of training
+    lie in the folder for temporary files."""
+    own = str(tmp_path_factory.mktemp("temporary"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", own)
+        patch.setattr(tempfile, "tempdir", own)
+        yield
+
+
+@pytest.fixture(scope="session")
+def paceline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """Starts a real `paceline` process: paceline("run", file, "--out", out)."""
+    zygote = Zygote(tmp_path_factory.mktemp("logs"))
+    yield zygote
+    zygote.close()
 
 
 def _present(name: str) -> Files:

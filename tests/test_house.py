@@ -44,7 +44,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "gallery": (),
 }
-FRONT = ("__init__", "__main__", "api", "cli", "cli_data", "cli_options")
+FRONT = ("__init__", "__main__", "api", "cli", "cli_complete", "cli_data", "cli_options")
+LIGHT = ("errors", "cli_complete", "cli_data", "cli_options")  # what the command line imports at its start
 WORKER = ("data", "train")  # of the files of execute that run in a worker, inside their functions
 _TRAINING = ("worker", "single", "stacked", "rank", "members", "anatomy", "provenance", "calibrate", "capable")
 IN_WORKER = tuple(f"execute.{name}" for name in _TRAINING)
@@ -91,7 +92,7 @@ IMPORTS = [found for module, path in MODULES.items() for found in _imports(modul
 def _allowed(found: Import) -> bool:
     room, target = found.module.split(".")[0], found.target
     if room in FRONT:
-        return not room.startswith("cli") or found.inside or target in ("errors", "cli_data", "cli_options")
+        return not room.startswith("cli") or found.inside or target in LIGHT
     if target.split(".")[0] == room:
         return True
     if found.module in IN_WORKER and found.inside and target.split(".")[0] in WORKER:

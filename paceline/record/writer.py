@@ -41,8 +41,8 @@ class PackWriter:
         _write(self._rows, b"".join(map(_line, several)), self._folder.rows)
 
     def examined(self, line: dict[str, Any]) -> None:
-        """What a run got wrong: run, names, matrix, worst (docs/records.md). The last line of a run stands. An example
-        that has been pictured in this file is not pictured again."""
+        """What a run got wrong: run, names, matrix, worst (docs/reference/records.md). The last line of a run stands.
+        An example that has been pictured in this file is not pictured again."""
         known, self._pictured = self._pictured, self._pictured | {m.get("index") for m in line["worst"]}
         again = [{**mistake, "png": None} if mistake.get("index") in known else mistake for mistake in line["worst"]]
         text = _line({**line, "worst": again})
@@ -52,7 +52,7 @@ class PackWriter:
         _write(self._examined, text, self._folder.examined)
 
     def telemetry(self, line: dict[str, Any]) -> None:
-        """Where the time of a run went up to a row: run, step, seconds and their parts (docs/records.md)."""
+        """Where the time of a run went up to a row: run, step, seconds and their parts (docs/reference/records.md)."""
         text = _line(line)
         assert is_telemetry(text)
         if self._telemetry is None:

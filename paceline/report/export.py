@@ -32,9 +32,7 @@ def _tensorboard(rows: pl.DataFrame, folder: Path) -> str:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
-        raise RecordError(
-            "TensorBoard files need the package tensorboard: pip install 'paceline[tensorboard]'."
-        ) from None
+        raise RecordError("TensorBoard files need the package tensorboard: pip install tensorboard.") from None
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RecordError(f"{folder}: is there already; TensorBoard would show both. Choose another --file.")
     seed = rows.columns.index("seed")

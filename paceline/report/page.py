@@ -5,6 +5,7 @@ from html import escape
 from importlib import metadata, resources
 from pathlib import Path
 
+from paceline.report.advice import advise
 from paceline.report.answer import Answer
 from paceline.report.charts.picture import picture
 from paceline.report.configs import cases, shared
@@ -14,10 +15,11 @@ from paceline.report.scripts import vega
 from paceline.report.sheets import Sheet
 
 # tables that stand open; the others unfold
-OPEN = ("best", "claims", "speedup", "speedup-goal", "quickest", "cost", "devices", "epochs-goal", "speed", "loader", "workers",
-        "tradeoff", "phases", "bottleneck", "models", "fit", "published", "confused", "target")  # fmt: skip
+OPEN = ("best", "claims", "speedup", "speedup-goal", "quickest", "cost", "devices", "epochs-goal", "speed", "loader",
+        "workers", "tradeoff", "phases", "bottleneck", "models", "fit", "published", "confused", "target")  # fmt: skip
 TOP = 25  # lines of an open table; the whole of a longer one unfolds
 FIRST = 2  # charts in a notebook
+ADVISED = 5  # lines of advice
 
 
 def write_page(answer: Answer, file: Path) -> Path:
@@ -31,6 +33,7 @@ def page(answer: Answer) -> str:
         "answer": "\n".join(f"<p>{escape(sentence)}</p>" for sentence in answer.text.splitlines()),
         "notes": list_html(answer.notes, "notes"),
         "best": "".join(_section(sheet) for sheet in answer.sheets if sheet.key == "best"),
+        "advice": _advice(answer),
         "charts": "\n".join(map(figure_html, answer.figures)),
         "pictures": pictures_html(answer.facts.wrong),
         "tables": "\n".join(_section(sheet) for sheet in answer.sheets if sheet.key not in ("best", "runs")),
@@ -68,6 +71,14 @@ def _section(sheet: Sheet) -> str:
     return (
         f'<details id="{sheet.key}"><summary><h2>{title}</h2> <span>{count} {lines}</span></summary>\n{body}</details>'
     )
+
+
+def _advice(answer: Answer) -> str:
+    """The first few; the evidence of each and what is not said are for `paceline advise`."""
+    said = tuple(one.summary for one in advise(answer).advice[:ADVISED])
+    note = "By the runs recorded, the surest first. paceline advise has the evidence of each, and what is not said."
+    head = f'<h2>What to change</h2><p class="note">{note}</p>'
+    return f'<section id="advice">{head}{list_html(said, "claims")}</section>' if said else ""
 
 
 def _claims(answer: Answer) -> str:

@@ -11,7 +11,7 @@ from paceline.plan.packs import Pack
 from paceline.record.layout import StudyFolder, read_json
 from paceline.record.reader import read_packs, read_rows, read_study, states
 from paceline.record.writer import STATUSES
-from paceline.report.names import size
+from paceline.report.names import counted, size
 from paceline.report.results import axis_names
 from paceline.report.terminal import Tally, duration
 
@@ -43,7 +43,9 @@ def _cost(session: Session, missing: set[str]) -> list[str]:
     measured = {} if stacks or _by_speeds(session) else _measured(session)
     seconds = session.choice.seconds if missing == session.missing() else None
     expected = estimate(packs, session.costs, jobs=session.jobs, measured=measured, seconds=seconds)
-    lines = [f"To train: {expected.runs} runs in {len(fresh) + len(kept)} packs{_steps(expected)}."]
+    lines = [
+        f"To train: {counted(expected.runs, 'run')} in {counted(len(fresh) + len(kept), 'pack')}{_steps(expected)}."
+    ]
     lines += _ways(session, fresh)
     if expected.runs > expected.unknown:
         lines.append(

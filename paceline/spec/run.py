@@ -91,81 +91,131 @@ class Frozen(BaseModel):
 class Subset(Frozen):
     """A part of the training set, drawn once or anew each epoch."""
 
-    size: Whole = Field(ge=1)
-    redraw: Literal["never", "epoch"] = "never"
+    size: Whole = Field(ge=1, description="examples, drawn by the seed")
+    redraw: Literal["never", "epoch"] = Field("never", description="epoch: another draw each epoch")
 
 
 class EarlyStop(Frozen):
     """Ends a run before its steps are up. Judged on validation where there is one, else on test."""
 
-    patience: Whole | None = Field(None, ge=1)  # evaluations without a better value
-    target: Number | None = None  # stop at the first evaluation this good
-    metric: Literal["accuracy", "loss"] = "accuracy"
+    patience: Whole | None = Field(None, ge=1, description="evaluations without a better value")
+    target: Number | None = Field(None, description="stop at the first evaluation this good")
+    metric: Literal["accuracy", "loss"] = Field("accuracy", description="what is judged")
 
 
 class Augment(Frozen):
     """How training images are changed at random, each time they are seen."""
 
-    flip: Annotated[Literal["none", "horizontal", "vertical", "both"], BeforeValidator(_flip)] = "none"
-    shift: Annotated[float, BeforeValidator(_shift)] = 0  # at most, share of the side or pixels; edges are repeated
-    crop: Whole = Field(0, ge=0)  # pixels of black border, of which a picture of the old size is cut
-    rotate: Number = Field(0, ge=0, le=180)  # degrees, at most, either way
-    zoom: Number = Field(0, ge=0, lt=1)  # at most, in or out, as a share
-    cutout: Whole = Field(0, ge=0)  # side in pixels of a square that is blackened
+    flip: Annotated[Literal["none", "horizontal", "vertical", "both"], BeforeValidator(_flip)] = Field(
+        "none", description="mirror; true is horizontal"
+    )
+    shift: Annotated[float, BeforeValidator(_shift)] = Field(
+        0, description="at most, as a share of the side below 1, or in whole pixels; the edge is repeated"
+    )
+    crop: Whole = Field(0, ge=0, description="pixels of black border, of which a picture of the old size is cut")
+    rotate: Number = Field(0, ge=0, le=180, description="degrees at most, either way")
+    zoom: Number = Field(0, ge=0, lt=1, description="share at most, in or out")
+    cutout: Whole = Field(0, ge=0, description="side in pixels of a square that is blackened")
 
 
 class Loader(Frozen):
     """torch's DataLoader: every example is decoded and augmented by itself, in processes of their own."""
 
-    workers: Whole = Field(0, ge=0, le=1024)  # processes; 0 loads in the training process
-    pin_memory: bool = False  # batches in memory that a GPU copies from by itself
-    prefetch: Whole = Field(2, ge=1, le=1024)  # batches that each worker keeps ready
-    persistent: bool = True  # workers live on from epoch to epoch
+    workers: Whole = Field(0, ge=0, le=1024, description="processes; 0 loads in the training process")
+    pin_memory: bool = Field(False, description="batches in memory that a GPU copies from by itself")
+    prefetch: Whole = Field(2, ge=1, le=1024, description="batches that each worker keeps ready")
+    persistent: bool = Field(True, description="workers live on from epoch to epoch")
 
 
 class Run(Frozen):
-    data: _part("data")  # type: ignore[valid-type]
-    model: _part("model")  # type: ignore[valid-type]
-    loss: _part("loss") = Part("loss", "softmax_ce")  # type: ignore[valid-type]
-    optimizer: _part("optimizer")  # type: ignore[valid-type]
-    lr: Number = Field(gt=0)
-    schedule: _part("schedule") = Part("schedule", "constant")  # type: ignore[valid-type]
-    warmup: Whole = Field(0, ge=0)  # steps of linear warm-up in front of the schedule
-    weights: str = "none"  # to start from: a file, or imagenet
-    freeze: Literal["none", "base"] = "none"  # base: all but the head keeps the weights it starts with
-    finetune_after: Number | None = Field(None, ge=0)  # epochs after which a frozen base trains too
-    base_lr: Number = Field(1.0, gt=0)  # learning rate of the base, times that of the head
-    image_size: Whole | None = Field(None, ge=1)  # side to which images are scaled on the device
-    normalize: Literal["auto", "none", "data", "imagenet"] = "auto"  # auto: as the weights were; else data for colour
-    augment: Augment | None = None
-    batch: Annotated[int | str, BeforeValidator(_batch)] = 100  # examples, or an expression of the epoch
-    order: Literal["shuffle", "file", "random"] = "shuffle"  # random draws with replacement
-    subset: Annotated[Subset | None, BeforeValidator(_subset)] = None
-    overlap: Annotated[float | int, BeforeValidator(_overlap)] = 0  # share (or number) of a batch kept in the next
-    steps: Whole | None = Field(None, ge=1)
-    epochs: Number | None = Field(None, gt=0, le=1_000_000)
-    evaluate_every: Annotated[Whole, Field(ge=1)] | Literal["epoch"] | None = (
-        None  # steps; unsaid: each epoch, or 20 times
+    data: _part("data") = Field(description="what is learned from")  # type: ignore[valid-type]
+    model: _part("model") = Field(description="the network")  # type: ignore[valid-type]
+    loss: _part("loss") = Field(Part("loss", "softmax_ce"), description="what is made small")  # type: ignore[valid-type]
+    optimizer: _part("optimizer") = Field(description="the update rule")  # type: ignore[valid-type]
+    lr: Number = Field(gt=0, description="learning rate: the schedule is a factor on it")
+    schedule: _part("schedule") = Field(  # type: ignore[valid-type]
+        Part("schedule", "constant"), description="how lr changes with the step"
     )
-    early_stop: EarlyStop | None = None
-    clip_norm: Number | None = Field(None, gt=0)  # largest norm of the whole gradient
-    clip_value: Number | None = Field(None, gt=0)  # largest size of each entry
-    loader: Annotated[Loader | None, BeforeValidator(_loader)] = None  # none: the memory loader
-    accumulate: Whole = Field(1, ge=1)  # parts of a batch whose gradients are summed before an update
-    precision: Literal["fp32", "tf32", "bf16", "fp16", "fp64"] = "fp32"
-    channels_last: bool | None = None  # layout of images; unsaid: channels last for our own convolutions
-    compile: bool = False  # by torch.compile
-    fused: bool | None = None  # updates by torch's fused kernels; unsaid: where they follow the same rule
-    threads: Whole | None = Field(None, ge=1)  # of the CPU; unsaid: as many as a step has work for
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    devices: Whole = Field(1, ge=1, le=100_000)  # that train the run together
-    strategy: _part("strategy") = Part("strategy", "ddp")  # type: ignore[valid-type]
-    batch_mode: Literal["global", "per_device"] = "global"  # whose size `batch` is
-    lr_scale: Literal["none", "linear", "sqrt"] = "none"  # how lr grows with devices
-    sync_batch_norm: bool = False  # batch norm over the batch of all devices
-    noise_every: Whole | None = Field(None, ge=1)  # steps between two looks at the noise of gradients
-    seed: Whole = Field(0, ge=0)
-    trial: Whole = Field(0, ge=0)  # repetition of a timing with the same seed
+    warmup: Whole = Field(0, ge=0, description="steps of linear warm-up in front of the schedule")
+    weights: str = Field(
+        "none",
+        description="what the model starts from: none, imagenet, or a file (safetensors, npz, a torch file of tensors)",
+    )
+    freeze: Literal["none", "base"] = Field(
+        "none", description="base: all but the head keeps the weights it starts with"
+    )
+    finetune_after: Number | None = Field(
+        None, ge=0, description="epochs after which a frozen base trains too; unsaid: never"
+    )
+    base_lr: Number = Field(1.0, gt=0, description="learning rate of the base, as a factor of that of the head")
+    image_size: Whole | None = Field(
+        None, ge=1, description="side in pixels to which images are scaled, on the device; unsaid: as they are"
+    )
+    normalize: Literal["auto", "none", "data", "imagenet"] = Field(
+        "auto",
+        description="data: by mean and deviation of the training images; auto: as the weights were trained, "
+        "else data for colour images and none for grey ones, whose pixels are in [0, 1]",
+    )
+    augment: Augment | None = Field(None, description="how training images change each time they are seen")
+    batch: Annotated[int | str, BeforeValidator(_batch)] = Field(
+        100, description="examples in a batch, or an expression of the epoch, as 30 + 10 * epoch"
+    )
+    order: Literal["shuffle", "file", "random"] = Field(
+        "shuffle", description="shuffle: anew each epoch; file: as they lie there; random: drawn with replacement"
+    )
+    subset: Annotated[Subset | None, BeforeValidator(_subset)] = Field(
+        None, description="train on so many examples; a number alone is its size; unsaid: all"
+    )
+    overlap: Annotated[float | int, BeforeValidator(_overlap)] = Field(
+        0, description="what a batch shares with the one before: a share below 1, a number of examples, true: one half"
+    )
+    steps: Whole | None = Field(None, ge=1, description="updates to make; say steps or epochs")
+    epochs: Number | None = Field(
+        None, gt=0, le=1_000_000, description="passes over the training examples; may be a fraction"
+    )
+    evaluate_every: Annotated[Whole, Field(ge=1)] | Literal["epoch"] | None = Field(
+        None, description="steps, or epoch; unsaid: each epoch when counting epochs, else 20 times a run"
+    )
+    early_stop: EarlyStop | None = Field(None, description="when to end before the steps are up: patience or target")
+    clip_norm: Number | None = Field(None, gt=0, description="largest norm of the whole gradient")
+    clip_value: Number | None = Field(None, gt=0, description="largest size of each entry of the gradient")
+    loader: Annotated[Loader | None, BeforeValidator(_loader)] = Field(
+        None,
+        description="memory (as unsaid): the set as tensors, in memory or on the GPU; else torch's DataLoader, "
+        "where a number alone is its workers",
+    )
+    accumulate: Whole = Field(1, ge=1, description="parts of a batch whose gradients are summed before an update")
+    precision: Literal["fp32", "tf32", "bf16", "fp16", "fp64"] = Field(
+        "fp32", description="fp32, fp64: of everything; tf32, bf16, fp16 (scaled gradients): of a step's products"
+    )
+    channels_last: bool | None = Field(
+        None, description="layout of images in memory; unsaid: true for our own convolutions"
+    )
+    compile: bool = Field(False, description="by torch.compile; the seconds it takes are told apart")
+    fused: bool | None = Field(
+        None, description="updates by torch's fused kernels; unsaid: where they follow the same rule"
+    )
+    threads: Whole | None = Field(None, ge=1, description="of the CPU; unsaid: as many as a step has work for")
+    device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="auto: a GPU where there is one")
+    devices: Whole = Field(1, ge=1, le=100_000, description="that train the run together, each a process")
+    strategy: _part("strategy") = Field(  # type: ignore[valid-type]
+        Part("strategy", "ddp"), description="how several devices share the work"
+    )
+    batch_mode: Literal["global", "per_device"] = Field(
+        "global", description="global: the devices share batch; per_device: each has so many"
+    )
+    lr_scale: Literal["none", "linear", "sqrt"] = Field("none", description="how lr grows with devices")
+    sync_batch_norm: bool = Field(
+        False, description="true: batch norm over the batch of all devices; false: each over its own"
+    )
+    noise_every: Whole | None = Field(
+        None,
+        ge=1,
+        description="steps between two looks at the noise of gradients, which gives the useful batch; on one device a "
+        "look costs half a step; unsaid: 50 on several devices with ddp or zero, where it is free, else none",
+    )
+    seed: Whole = Field(0, ge=0, description="the first seed; only in base")
+    trial: Whole = Field(0, ge=0, description="repetition of a timing with the same seed")
 
     @property
     def global_batch(self) -> int | str:

@@ -5,7 +5,7 @@ from typing import Any
 from paceline.spec.argument import REQUIRED, Arg, Entry
 from paceline.spec.parts import TABLE
 from paceline.spec.run import GROUPS, PARTS, Run
-from paceline.spec.study import Study
+from paceline.spec.study import MAX_RUNS, Range, Study
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OWN = {"type": "string", "pattern": "^[^:]+:[^:]+$", "description": "a part of your own, as file:name"}
@@ -29,13 +29,16 @@ def schema() -> dict[str, Any]:
     compare = {**closed, "properties": lists, "patternProperties": {dotted: axis}}
     tune = {
         **closed,
-        "properties": {name: {"anyOf": [said, {"$ref": "#/$defs/range"}]} for name, said in lists.items()},
+        "properties": {
+            "sample": _SAMPLE,
+            **{name: {"anyOf": [said, {"$ref": "#/$defs/range"}]} for name, said in lists.items()},
+        },
         "patternProperties": {dotted: {"anyOf": [axis, {"$ref": "#/$defs/range"}]}},
     }
     case = {**settings, "properties": {**fields, "tune": {"$ref": "#/$defs/tune"}}}
     named = {**case, "properties": {**case["properties"], "name": {"type": "string"}}, "required": ["name"]}
     said = _plain(Study.model_json_schema())["properties"]
-    said |= {
+    shapes: dict[str, dict[str, Any]] = {
         "base": {"$ref": "#/$defs/settings"},
         "compare": {"$ref": "#/$defs/compare"},
         "tune": {"$ref": "#/$defs/tune"},
@@ -46,8 +49,13 @@ def schema() -> dict[str, Any]:
             ]
         },
     }
-    groups = {name: found for name, found in run.get("$defs", {}).items() if name != "Part"}
-    made = {"settings": settings, "compare": compare, "tune": tune, "case": case, "named_case": named, "range": _RANGE}
+    said |= {key: {**shape, "description": said[key]["description"]} for key, shape in shapes.items()}
+    groups = {name: found for name, found in run["$defs"].items() if name != "Part"}
+    flip = groups["Augment"]["properties"]["flip"]
+    flip["anyOf"] = [{"enum": flip.pop("enum")}, {"type": "boolean"}]
+    del flip["type"]
+    made = {"settings": settings, "compare": compare, "tune": tune, "case": case, "named_case": named}
+    made["range"] = _plain(Range.model_json_schema())
     return {
         "$schema": DIALECT,
         "title": "A Paceline study",
@@ -59,17 +67,13 @@ def schema() -> dict[str, Any]:
     }
 
 
-_RANGE = {
-    "type": "object",
-    "properties": {"low": {"type": "number"}, "high": {"type": "number"}, "scale": {"enum": ["linear", "log"]}},
-    "required": ["low", "high"],
-    "additionalProperties": False,
-}
+_SAMPLE = {"type": "integer", "minimum": 1, "maximum": MAX_RUNS, "description": "points to draw of the ranges"}
 
 
 def _field(name: str, said: dict[str, Any]) -> dict[str, Any]:
     if name in TABLE:
-        return _part(TABLE[name])
+        default = {"default": Run.model_fields[name].default.plain()} if "default" in said else {}
+        return {"description": said["description"], **default, **_part(TABLE[name])}
     if name in _ALSO:
         return {**said, "anyOf": [*said["anyOf"], *_ALSO[name]]}
     return said

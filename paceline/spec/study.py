@@ -19,24 +19,38 @@ MAX_RUNS = 1_000_000
 class Range(Frozen):
     """A tuned axis to sample from."""
 
-    low: Number
-    high: Number
-    scale: Literal["linear", "log"] = "linear"
+    low: Number = Field(description="the least value")
+    high: Number = Field(description="the largest")
+    scale: Literal["linear", "log"] = Field("linear", description="how values are spread between them")
 
 
 class Study(Frozen):
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
-    question: str = ""
-    base: dict[str, Any] = {}
-    compare: dict[str, list[Any]] = {}  # the scientific axes: what the question is about
-    tune: dict[str, Any] = {}  # the nuisance axes: each compared setting is shown at its own best
-    cases: dict[str, dict[str, Any]] = {}  # named settings that are no grid; each may have its own tune
-    repeat: Whole = Field(3, ge=1, le=10_000)  # seeds
-    measure: Literal["accuracy", "time"] = "accuracy"
-    select: Literal["validation", "test", "best_epoch"] = "validation"
-    published: Any = None
-    assumed: list[str] = []
-    scales: dict[str, dict[str, Any]] = {}  # named sizes: settings for --scale
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        description="letters, digits, '.', '_' and '-'; the record folder has this name",
+    )
+    question: str = Field("", description="one sentence, shown above the results")
+    base: dict[str, Any] = Field({}, description="the run that all others vary: settings of a run")
+    compare: dict[str, list[Any]] = Field({}, description="axes of the question: a list of values for a setting")
+    tune: dict[str, Any] = Field(
+        {},
+        description="axes on which each compared setting is tuned, and shown at its best: lists, "
+        "or, with sample: N, ranges of which N points are drawn",
+    )
+    cases: dict[str, dict[str, Any]] = Field(
+        {}, description="named settings that are no grid; each may have a tune of its own"
+    )
+    repeat: Whole = Field(3, ge=1, le=10_000, description="seeds for every setting")
+    measure: Literal["accuracy", "time"] = Field(
+        "accuracy", description="time: runs one at a time, repetitions interleaved"
+    )
+    select: Literal["validation", "test", "best_epoch"] = Field(
+        "validation",
+        description="what tuned values are chosen on; best_epoch: every run counts at its best test value",
+    )
+    published: Any = Field(None, description="figures of others to stand beside: source, findings, rows")
+    assumed: list[str] = Field([], description="what the source of those figures left unsaid")
+    scales: dict[str, dict[str, Any]] = Field({}, description="named sizes for --scale: settings as for --set")
 
     _document: Document = PrivateAttr()
     _folder: Path = PrivateAttr()

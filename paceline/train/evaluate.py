@@ -14,6 +14,7 @@ from paceline.train.parallel.strategy import Forward
 from paceline.train.parallel.team import ALONE, Team
 
 CHUNK_VALUES = 2_000_000  # input values a chunk
+CHUNK_EXAMPLES = 250  # at most, on a CPU: what a convolution leaves stays in cache
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ def evaluate(
     `judges`: the processes among which the examples are divided; each gets the answers of all."""
     with torch.no_grad(), trained.at_evaluation():
         width = max(1, CHUNK_VALUES // max(1, split.chunk(0, 1).numel()))
+        width = min(width, CHUNK_EXAMPLES) if split.targets.device.type == "cpu" else width
         first, end = judges.stretch(len(split))
         with cast:
             chunks = [forward(split.chunk(at, min(at + width, end))) for at in range(first, end, width)]

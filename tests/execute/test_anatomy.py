@@ -1,4 +1,4 @@
-"""The anatomy of a step: what is kept of a measurement, and a real one by a team of two."""
+"""The anatomy of a step: what is kept of a measurement. A real one is in tests/test_cli_devices.py."""
 
 import json
 import time
@@ -85,17 +85,6 @@ def test_an_old_measurement_is_forgotten(monkeypatch):
     anatomy(RUN, 8, (4,))
     anatomy(RUN, 8, (4,))
     assert measured.times == 2
-
-
-def test_a_team_of_two_measures_a_step(cache):
-    found = anatomy(RUN, 8, (4, 2))
-    assert found.alone.batch == 8
-    assert [work.batch for work in found.together] == [4, 2]
-    assert sorted(found.alone.gradient_bytes) == sorted([64 * 8 * 4, 8 * 4, 8 * 10 * 4, 10 * 4])
-    assert found.alone.gradient_bytes == found.together[0].gradient_bytes == found.together[1].gradient_bytes
-    assert found.costs.on_cores
-    assert found.costs.call_seconds + found.costs.seconds_per_byte > 0
-    assert list(cache.glob("anatomies-*.json"))
 
 
 def test_a_team_that_fails_says_why():

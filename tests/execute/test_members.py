@@ -9,6 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from paceline.record.layout import StudyFolder
+from paceline.record.reader import read_packs, states
+from paceline.spec.parts import TABLE
+
 from .studies import BASE, rows, standing, write
 
 BY_HAND = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost"}
@@ -34,6 +38,17 @@ def test_the_first_processes_are_the_team_and_one_writes(tmp_path):
     one, two = (group["loss"].to_list() for _, group in table.group_by("run", maintain_order=True))
     assert one == pytest.approx(two, rel=1e-9)
     assert table.filter(pl.col("step") == 12)["loss"].n_unique() <= 2
+
+
+def test_every_strategy_is_recorded_and_timed(tmp_path):
+    """All of them by one team: starting one takes seconds."""
+    base = {**BASE, "model": {"name": "mlp", "widths": [8, 6]}, "steps": 6, "devices": 2, "batch": 8, "device": "cpu"}
+    cases = {name: {"strategy": name} for name in TABLE["strategy"]}
+    done = started(write(tmp_path, base, cases=cases, measure="time"), tmp_path / "runs", 2)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = states(read_packs(StudyFolder(tmp_path / "runs" / "s"))).values()
+    assert [state.status for state in found] == ["done"] * len(cases), [state.details.get("reason") for state in found]
+    assert all(state.details["turnaround_seconds"] > 0 for state in found)
 
 
 def test_a_study_that_cannot_be_read_ends_all_processes(tmp_path):

@@ -183,13 +183,13 @@ def test_a_pack_that_is_being_trained_is_not_set_aside(tmp_path: Path) -> None:
 
 
 def test_two_at_once_train_each_pack_once(tmp_path: Path, paceline: Zygote) -> None:
-    """Time asks for a pack a run: 24 packs that two processes go through."""
-    file = write(tmp_path, {**SHORT, "steps": 60}, repeat=24, measure="time")
+    """Time asks for a pack a run: 12 packs that two processes go through."""
+    file = write(tmp_path, {**SHORT, "steps": 60}, repeat=12, measure="time")
     record = tmp_path / "runs" / "s"
     both = [paceline("run", file, "--out", tmp_path / "runs") for _ in range(2)]
     assert {child.wait() for child in both} <= {0, 130}
-    assert standing(record) == {"done": 24}
-    assert len(packs(record)) == 24
+    assert standing(record) == {"done": 12}
+    assert len(packs(record)) == 12
     assert lines(record) == rows(record).height
     assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
 

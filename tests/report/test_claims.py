@@ -76,6 +76,12 @@ def test_a_claim_that_cannot_be_read_says_what_can():
     assert "best, worst, order" in found.why
 
 
+def test_a_smaller_size_leaves_a_claim_on_the_full_one_open():
+    claim = {"order": [ADAM, GD], "size": "full"}
+    assert judged(claim).verdict == "reproduced"
+    assert judged(claim, scale="quick") == ("so", False, "not testable here", "the size 'quick' is too small for it")
+
+
 def test_diverged_runs_fail_and_the_others_learn():
     def status(trial):
         return "diverged" if trial.axes["lr"] == 0.1 and trial.axes["optimizer"] == "gd" else "done"

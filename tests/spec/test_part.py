@@ -4,14 +4,12 @@ import pytest
 
 from paceline.spec.argument import ArgumentError
 from paceline.spec.part import Part, read
+from paceline.spec.parts import TABLE
 
 from .conftest import Refused
 from .studies import study
 
-OPTIMIZERS = (
-    "adadelta, adagrad, adam, adamw, ftrl, gd, lion, momentum, muon, nesterov, proximal_adagrad, proximal_gd, rmsprop, "
-    "schedule_free, sgd."
-)
+OPTIMIZERS = ", ".join(sorted(TABLE["optimizer"])) + "."
 
 
 def test_equal_parts_are_equal() -> None:

@@ -17,7 +17,7 @@ STUDY: dict[str, Any] = {
     "name": "s",
     "base": {"data": "digits", "model": "softmax", "optimizer": "adam", "lr": 0.1, "steps": 10},
     "compare": {"optimizer": ["gd", {"name": "sgd", "momentum": 0.9}], "optimizer.beta1": [0.9]},
-    "tune": {"lr": {"low": 0.01, "high": 1, "scale": "log"}},
+    "tune": {"sample": 5, "lr": {"low": 0.01, "high": 1, "scale": "log"}},
     "cases": {"own": {"model": "mine:Net", "subset": 100, "tune": {"batch": [10, "30 + epoch"]}}},
 }
 
@@ -35,6 +35,15 @@ def test_every_study_that_ships_is_accepted(name):
 def test_all_that_may_be_said_is_accepted():
     CHECK.validate(STUDY)
     CHECK.validate({**STUDY, "cases": [{"name": "a", "lr": 1}]})
+    CHECK.validate({**STUDY, "cases": {"a": {"augment": {"flip": True, "shift": 0.1}}}})
+
+
+def test_every_key_has_its_meaning():
+    told = {**SCHEMA["properties"], **SCHEMA["$defs"]["settings"]["properties"]}
+    for group in ("Subset", "EarlyStop", "Augment", "Loader", "range"):
+        told |= {f"{group}.{key}": said for key, said in SCHEMA["$defs"][group]["properties"].items()}
+    assert not [key for key, said in told.items() if len(said.get("description", "")) < 8]
+    assert told["loss"]["default"] == "softmax_ce"
 
 
 @pytest.mark.parametrize(
@@ -47,6 +56,7 @@ def test_all_that_may_be_said_is_accepted():
         (("compare", "lr"), 0.1),
         (("measure",), "speed"),
         (("tune", "lr"), {"low": 1}),
+        (("tune", "sample"), 0),
     ],
 )
 def test_what_is_wrong_is_refused(where, value):

@@ -15,8 +15,8 @@ A finding of `published` is words, or words with what they claim, of settings na
       - {finding: pinning saves 40 %, untestable: there is no GPU here}
 
 `asked` in the place of `finding` is a question of our own: its verdict is yes or no. `of: epochs to stable` judges
-those, of which fewer are better, in the place of the metric; a difference up to `within` is none. Definitions:
-docs/definitions.md.
+those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `size: full`
+leaves it unjudged at a smaller size of the study. Definitions: docs/definitions.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -60,6 +60,8 @@ def _claim(facts: Facts, item: Any) -> Claim:
     kinds = [kind for kind in _KINDS if kind in item]
     if not text or len(kinds) != 1:
         return Claim(text or shown(item), False, "", f"not judged: a claim has one of {', '.join(_KINDS)}")
+    if item.get("size") == "full" and facts.study.scale:
+        return Claim(text, asked, UNTESTABLE, f"the size '{facts.study.scale}' is too small for it")
     try:
         verdict, why = _KINDS[kinds[0]](facts, item)
     except MissingError as missing:

@@ -1,5 +1,6 @@
 """Every strategy, on two real processes: what one device learns, several learn."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -25,7 +26,7 @@ BASE: dict[str, Any] = {
     "precision": "fp64",
     "devices": 2,
 }
-COLOUR = {"data": "cifar10", "model": {"name": "mobilenet_v2", "stem": "small"}, "batch": 8}
+COLOUR = {"data": "cifar10", "model": {"name": "mobilenet_v2", "stem": "small"}, "batch": 8, "epochs": 1}
 EXACT: dict[str, dict[str, Any]] = {
     "ddp": {},
     "ddp, small buckets": {"strategy": {"name": "ddp", "bucket_mb": 0.01}},
@@ -81,8 +82,13 @@ def alone(said: dict[str, Any]) -> dict[str, Any]:
     """The same on one device: the whole batch, and the rate that the devices had."""
     run = Run.model_validate(BASE | said)
     same = {**BASE, **said, "devices": 1, "batch": run.global_batch, "lr": run.peak_lr, "lr_scale": "none"}
+    return _alone(Run.model_validate({**same, "batch_mode": "global", "strategy": "ddp", "sync_batch_norm": False}))
+
+
+@functools.cache
+def _alone(run: Run) -> dict[str, Any]:
     torch.set_num_threads(1)
-    return trained(Run.model_validate({**same, "batch_mode": "global", "strategy": "ddp", "sync_batch_norm": False}))
+    return trained(run)
 
 
 def test_every_strategy_is_held_to_one_device():

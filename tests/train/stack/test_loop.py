@@ -25,7 +25,7 @@ from .together import LR, Curve, alone, assert_alike, assert_each_as_alone, curv
 MODELS = {
     "softmax": {"model": "softmax", "steps": 100},
     "mlp": {"model": mlp(widths=[16, 8], dropout=0.3), "steps": 100},
-    "lab_cnn": {"model": "lab_cnn", "steps": 100, "batch": 4},
+    "lab_cnn": {"model": "lab_cnn", "steps": 50, "batch": 4},
 }
 
 

@@ -1,0 +1,20 @@
+"""Every command and code block of the README and of docs/ does what it says (tests/docs/blocks.py says how)."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import blocks, in_copy
+from tests.docs.pages import ROOT, Page
+
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+NAMES = [str(p.relative_to(ROOT)) for p in DOCS if "gallery" not in p.parts and not p.name.startswith("benchmarks")]
+
+
+@pytest.mark.parametrize("name", ["README.md", *NAMES])
+def test_a_page_does_what_it_says(name: str, tmp_path: Path) -> None:
+    page = Page(tmp_path, copy=in_copy((ROOT / name).read_text()))
+    for block in blocks(ROOT / name, name):
+        page.do(block)
+    if page.absent:
+        pytest.skip("; ".join(page.absent))
