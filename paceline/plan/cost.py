@@ -183,11 +183,13 @@ def facts_of(part: Part) -> Facts | None:
 
 def _image_facts(known: Entry, said: dict[str, Any]) -> Facts:
     """Of sets that hold out shares: a given test set or a share of all, then a share of the rest for validation."""
-    given = "test" not in said or said.get("split") == "course"
-    test = known.test if given else round(said["test"] * known.examples)
-    validation = round(said["validation"] * (known.examples - test))
+    given = "test" not in said or said.get("split") in ("course", "folders")
+    each = 1 + said.get("copies", 0)
+    total = each * known.examples
+    test = each * known.test if given else round(said["test"] * total)
+    validation = round(said["validation"] * (total - test))
     shape = (known.shape[0], said["size"], said["size"])
-    return Facts(known.examples - test - validation, test + validation, shape, known.classes or 1, in_bytes=True)
+    return Facts(total - test - validation, test + validation, shape, known.classes or 1, in_bytes=True)
 
 
 class _Walk(NamedTuple):

@@ -32,6 +32,7 @@ def run(**said: Any) -> Run:
         ({"name": "cifar100", "validation": 0}, Facts(50_000, 10_000, (3, 32, 32), 100, in_bytes=True)),
         ({"name": "cifar100", "labels": "coarse"}, Facts(45_000, 15_000, (3, 32, 32), 20, in_bytes=True)),
         ("fruits", Facts(1064, 447, (3, 96, 96), 6, in_bytes=True)),
+        ({"name": "fruits", "copies": 8, "split": "copies"}, Facts(9791, 3808, (3, 96, 96), 6, in_bytes=True)),
         ({"name": "caltech101", "size": 64}, Facts(5206, 3471, (3, 64, 64), 101, in_bytes=True)),
         (
             {"name": "caltech101", "split": "random", "validation": 0},
