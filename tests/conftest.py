@@ -29,11 +29,13 @@ def _cache_without_speeds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _no_neighbours() -> Iterator[None]:
     """Whoever trains on this machine meanwhile, or in another process of these tests, is not seen: marks of training
-    lie in the folder for temporary files."""
-    own = str(tmp_path_factory.mktemp("temporary"))
-    with pytest.MonkeyPatch.context() as patch:
+    lie in the folder for temporary files. Its name is short, for sockets lie there too."""
+    with (
+        tempfile.TemporaryDirectory(prefix="t", ignore_cleanup_errors=True) as own,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("TMPDIR", own)
         patch.setattr(tempfile, "tempdir", own)
         yield
