@@ -46,9 +46,11 @@ bench: $(VENV)/.benched
 bench-scaling: $(VENV)/.benched
 	$(VENV)/bin/python -m bench scaling
 
-# Pages of docs/gallery from the records in RUNS.
+# Pages of docs/gallery from the data kept beside them, or anew from the records in RUNS; then what pages written by
+# hand say of them.
 gallery: $(VENV)/.installed
 	$(VENV)/bin/python docs/gallery.py $(RUNS)
+	$(VENV)/bin/python docs/fill.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
