@@ -98,6 +98,7 @@ def test_the_long_description_leads_nowhere_that_an_index_has_not(built, wheel):
     assert fences.findall(description) == fences.findall((built.source / "README.md").read_text())
 
 
+@pytest.mark.filterwarnings("ignore:The distutils package is deprecated")  # setuptools imports it
 def test_links_and_pictures_but_not_code_are_taken_out():
     described = runpy.run_path(str(ROOT / "setup.py"))["described"]
     text = (

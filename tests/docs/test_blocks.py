@@ -1,5 +1,7 @@
 """Every command and code block of the README and of docs/ does what it says (tests/docs/blocks.py says how)."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,16 @@ from tests.docs.pages import ROOT, Page
 
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 NAMES = [str(p.relative_to(ROOT)) for p in DOCS if "gallery" not in p.parts and not p.name.startswith("benchmarks")]
+
+
+@pytest.fixture(autouse=True)
+def _no_module_stays() -> Iterator[None]:
+    """A page's own parts are forgotten with its folder."""
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if "." not in name and name.startswith("my_"):
+            del sys.modules[name]
 
 
 @pytest.mark.parametrize("name", ["README.md", *NAMES])
