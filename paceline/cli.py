@@ -117,13 +117,16 @@ def plan(
     stack: Stack = None,
     out: Out = OUT,
 ) -> None:
-    """Say what `run` would do: runs, packs, minutes, memory, disk. Nothing trains."""
+    """Say what `run` would do: runs, packs, minutes, memory, disk, and which data are missing. Nothing trains."""
     from paceline.api import load
+    from paceline.data.describe import lacking
+    from paceline.data.locate import Files
     from paceline.execute.session import open_session
     from paceline.report.planned import planned
 
     session = open_session(load(study, sets=sets, seeds=seeds, scale=scale), out, jobs=jobs, stack=stack)
-    for line in planned(session):
+    names = [trial.run.data.name for trial in session.trials]
+    for line in (*planned(session), *lacking(names, Files.search(must_exist=False))):
         print(line)
 
 

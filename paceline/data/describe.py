@@ -1,5 +1,6 @@
 """Every set in the catalogue, and whether it is here. Free of torch."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from paceline.data.catalogue import ENTRIES, Entry
@@ -9,6 +10,13 @@ from paceline.data.locate import Files, seek_inside
 def describe(files: Files) -> list[dict[str, Any]]:
     """One row a set; files are looked for, not read: `check` reads them."""
     return [_row(known, files) for known in ENTRIES.values()]
+
+
+def lacking(names: Iterable[str], files: Files) -> list[str]:
+    """A line for each of these sets that is not here, or not whole, with what to do."""
+    known = [ENTRIES[name] for name in sorted(set(names)) if name in ENTRIES]
+    states = [(entry.name, *_state(entry, files)) for entry in known]
+    return [f"Data: {name} is {state}: {what}" for name, state, what in states if state in ("missing", "incomplete")]
 
 
 def _row(known: Entry, files: Files) -> dict[str, Any]:

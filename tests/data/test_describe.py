@@ -1,5 +1,5 @@
 from paceline.data.catalogue import ENTRIES
-from paceline.data.describe import describe
+from paceline.data.describe import describe, lacking
 
 
 def states(files):
@@ -33,3 +33,8 @@ def test_sets_that_are_brought_by_hand_and_other_forms(files):
     for name, form in (("caltech256", "256_ObjectCategories"), ("cifar10", "labels.npz"), ("fruits", "any.tar.gz")):
         (files.home(name) / form).mkdir(parents=True)
         assert states(files)[name] == ("present", str(files.home(name)))
+
+
+def test_what_a_study_lacks_is_said_once_with_what_to_do(files, tmp_path):
+    said = lacking(["mnist", "digits", "mnist", "line", "my_data:load"], files)
+    assert said == [f"Data: mnist is missing: paceline data get mnist --data {tmp_path}"]
