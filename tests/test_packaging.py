@@ -98,7 +98,9 @@ def test_the_long_description_leads_nowhere_that_an_index_has_not(built, wheel):
 
 
 def test_links_and_pictures_but_not_code_are_taken_out():
-    code = f"import runpy, sys; print(runpy.run_path({str(ROOT / 'setup.py')!r})['described'](sys.stdin.read()), end='')"
+    code = (
+        f"import runpy, sys; print(runpy.run_path({str(ROOT / 'setup.py')!r})['described'](sys.stdin.read()), end='')"
+    )
     text = (
         "# P\n\n![a chart](docs/a.svg)\n\nSee [docs/b.md](docs/b.md#c), [us](https://x.org/y).\n\n```py\na[0](b)\n```\n"
     )
