@@ -78,7 +78,9 @@ def keep(name: str, runs: Path) -> None:
         "methods": answer.methods,
         "source": answer.published.source if answer.published else "",
         "claims": [claim._asdict() for claim in claims],
-        "verdict": "; ".join(filter(None, (summary([claim for claim in claims if claim.verdict]), figures(answer)))),
+        "verdict": "; ".join(
+            filter(None, (summary([claim.verdict for claim in claims if claim.verdict]), figures(answer)))
+        ),
         "advice": advise(answer).text,
         "assumed": answer.study.assumed,
         "charts": charts,
@@ -113,8 +115,7 @@ def figures(answer: Answer) -> str:
     table = answer.published.table if answer.published else None
     columns = [name for name in table.columns if name.endswith(" verdict")] if table is not None else []
     words = [said.partition(":")[0] for name in columns for said in table[name].drop_nulls()] if columns else []
-    counts = ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
-    return f"of {counted(len(words), 'figure')}: {counts}" if words else ""
+    return f"of {counted(len(words), 'figure')}: {summary(words)}" if words else ""
 
 
 def headline(answer: Answer) -> str:

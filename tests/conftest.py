@@ -1,6 +1,7 @@
 """What tests share: a cache without measured speeds, no neighbours, the real data sets where they are, and a study file
 made on the spot."""
 
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -81,3 +82,20 @@ def study_file(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys):
+    """Runs the command line in an empty folder; gives (exit code, stdout, stderr)."""
+    from paceline.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["paceline", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return call

@@ -9,8 +9,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from paceline.cli import main
-
 SMALL = """
 name: small
 question: Which rate?
@@ -29,21 +27,6 @@ cases:
   tuned: {optimizer: adam, tune: {lr: [0.1, 0.2], optimizer.beta2: [0.99, 0.999]}}
 repeat: 1
 """
-
-
-@pytest.fixture
-def cli(tmp_path, monkeypatch, capsys):
-    """Runs the command line in an empty folder; gives (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["paceline", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return call
 
 
 def test_list_and_check(cli, study_file):

@@ -1,12 +1,8 @@
 """`paceline advise` as a user types it."""
 
 import json
-import sys
-
-import pytest
 
 from paceline.api import results
-from paceline.cli import main
 
 SMALL = """
 name: small
@@ -15,20 +11,6 @@ base: {data: digits, model: softmax, optimizer: gd, batch: 100, steps: 6, evalua
 tune: {lr: [0.1, 1.0]}
 repeat: 2
 """
-
-
-@pytest.fixture
-def cli(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["paceline", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return call
 
 
 def test_advise(cli, study_file, tmp_path):

@@ -67,13 +67,33 @@ def test_what_is_asked_is_answered_by_yes_or_no():
     said = {"findings": [{"asked": "is it?", "order": [ADAM, GD]}, {"asked": "or that?", "order": [GD, ADAM]}, "words"]}
     found = claims(gather(with_published(made(DIGITS, learning), said)))
     assert [claim.verdict for claim in found] == ["yes", "no", ""]
-    assert summary(found) == "yes 1, no 1, in words alone 1"
+    assert summary(["yes", "no", "yes"]) == "yes 2, no 1"
 
 
 def test_a_claim_that_cannot_be_read_says_what_can():
     found = judged({"bset": ADAM})
     assert found.verdict == ""
     assert "best, worst, order" in found.why
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ({"order": [ADAM]}, "order names two settings or more"),
+        ({"best": "adam"}, "best names one setting, each as {optimizer: adam}"),
+        ({"alike": [ADAM, GD, RMSPROP]}, "alike names two settings"),
+        ({"gains_more": [[ADAM, GD]]}, "gains_more names two pairs of settings"),
+    ],
+)
+def test_a_claim_of_another_shape_is_not_judged(claim, words):
+    found = judged(claim)
+    assert found.verdict == ""
+    assert words in found.why
+
+
+def test_what_was_not_measured_cannot_be_judged():
+    found = judged({"order": [ADAM, GD], "of": "acuracy"})
+    assert (found.verdict, found.why) == ("not testable here", "'acuracy' is nothing that was measured")
 
 
 def test_a_smaller_size_leaves_a_claim_on_the_full_one_open():

@@ -47,10 +47,9 @@ def claims(facts: Facts) -> tuple[Claim, ...]:
     return tuple(_claim(facts, item) for item in ([found] if isinstance(found, (str, dict)) else found))
 
 
-def summary(found: Sequence[Claim]) -> str:
-    """`reproduced 3, contradicted 1`: how many have which verdict, and what was not judged."""
-    words = [claim.verdict or "in words alone" for claim in found]
-    return ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
+def summary(verdicts: Sequence[str]) -> str:
+    """`reproduced 3, contradicted 1`: how many have which verdict."""
+    return ", ".join(f"{word} {verdicts.count(word)}" for word in dict.fromkeys(verdicts))
 
 
 def _claim(facts: Facts, item: Any) -> Claim:
@@ -60,6 +59,10 @@ def _claim(facts: Facts, item: Any) -> Claim:
     kinds = [kind for kind in _KINDS if kind in item]
     if not text or len(kinds) != 1:
         return Claim(text or shown(item), False, "", f"not judged: a claim has one of {', '.join(_KINDS)}")
+    if not _readable(kinds[0], item[kinds[0]]):
+        return Claim(
+            text, asked, "", f"not judged: {kinds[0]} names {_NAMES[kinds[0]][2]}, each as {{optimizer: adam}}"
+        )
     if item.get("size") == "full" and facts.study.scale:
         return Claim(text, asked, UNTESTABLE, f"the size '{facts.study.scale}' is too small for it")
     try:
@@ -67,6 +70,18 @@ def _claim(facts: Facts, item: Any) -> Claim:
     except MissingError as missing:
         verdict, why = UNTESTABLE, str(missing)
     return Claim(text, asked, _ANSWERS.get(verdict, verdict) if asked else verdict, why)
+
+
+def _readable(kind: str, said: Any) -> bool:
+    if kind == "untestable":
+        return True
+    named = said if isinstance(said, list) else [said]
+    least, most, _ = _NAMES[kind]
+    if not least <= len(named) <= most:
+        return False
+    if kind == "gains_more":
+        return all(_readable("faster", pair) for pair in named)
+    return all(isinstance(row, dict) for row in named)
 
 
 def _untestable(facts: Facts, item: Row) -> Judged:
@@ -77,3 +92,7 @@ _KINDS: dict[str, Callable[[Facts, Row], Judged]] = {
     "best": best, "worst": worst, "order": order, "alike": alike, "fails": fails, "learns": learns, "worsens": worsens,
     "faster": faster, "gains_more": gains_more, "untestable": _untestable,
 }  # fmt: skip
+_ONE, _SOME, _PAIR = (1, 1, "one setting"), (1, 99, "one setting or more"), (2, 2, "two settings")
+_NAMES = {"best": _ONE, "worst": _ONE, "worsens": _ONE, "fails": _SOME, "learns": _SOME, "alike": _PAIR,
+          "faster": _PAIR, "order": (2, 99, "two settings or more"),
+          "gains_more": (2, 2, "two pairs of settings")}  # fmt: skip

@@ -11,11 +11,12 @@ from paceline.report.claims.values import (
     MissingError,
     Row,
     rows_of,
-    setting,
+    runs_of,
     settings_of,
 )
 from paceline.report.facts import Facts
 from paceline.report.names import listed
+from paceline.report.sentences import at
 
 FAILED = ("diverged", "stalled", "oscillating")
 FAR = 2.0  # a loss this many times that at its best tuned value, and not falling any more, has not converged
@@ -32,8 +33,7 @@ def learns(facts: Facts, item: Row) -> Judged:
 def _learnt(facts: Facts, rows: Any, wanted: bool) -> Judged:
     """Whether most seeds of every setting named learn (or do not): see FAILED and FAR."""
     found = pl.concat([settings_of(facts, row) for row in rows_of(rows)]).unique(["label", "at"], maintain_order=True)
-    runs = facts.runs.join(found.select("label", "at"), on=["label", "at"], how="semi", maintain_order="left")
-    runs = runs.filter(pl.col("status").is_in(("done", "diverged")))
+    runs = runs_of(facts, found).filter(pl.col("status").is_in(("done", "diverged")))
     if runs.is_empty():
         raise MissingError("none of these runs has ended")
     least = facts.runs.group_by("label", "at").agg(pl.col("loss").mean()).group_by("label").agg(pl.col("loss").min())
@@ -44,8 +44,8 @@ def _learnt(facts: Facts, rows: Any, wanted: bool) -> Judged:
         | ((pl.col("loss") > FAR * pl.col("_least")) & (pl.col("verdict") != "still improving")).fill_null(False)
     )
     each = runs.group_by("label", "at", maintain_order=True).agg(failed.mean().alias("failed"))
-    lost = [setting(line) for line in each.iter_rows(named=True) if line["failed"] > 0.5]
-    kept = [setting(line) for line in each.iter_rows(named=True) if line["failed"] <= 0.5]
+    lost = [at(line) for line in each.iter_rows(named=True) if line["failed"] > 0.5]
+    kept = [at(line) for line in each.iter_rows(named=True) if line["failed"] <= 0.5]
     said = [f"{listed(lost)} {'does' if len(lost) == 1 else 'do'} not converge"] * bool(lost)
     said += [f"{listed(kept)} {'converges' if len(kept) == 1 else 'converge'}"] * bool(kept)
     return (REPRODUCED if not (lost if wanted else kept) else CONTRADICTED), "; ".join(said)

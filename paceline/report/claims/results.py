@@ -6,12 +6,11 @@ from itertools import pairwise as neighbours
 import numpy as np
 import polars as pl
 
-from paceline.analyse.pairs import holm, pairwise
+from paceline.analyse.pairs import ALPHA, holm, pairwise
 from paceline.report.claims.values import (
     CONTRADICTED,
     OPEN,
     REPRODUCED,
-    SEPARATED,
     UNTESTABLE,
     Judged,
     MissingError,
@@ -24,7 +23,6 @@ from paceline.report.claims.values import (
     more_seeds,
     name,
     rows_of,
-    setting,
     settings_of,
     values_of,
 )
@@ -32,6 +30,7 @@ from paceline.report.facts import Facts
 from paceline.report.names import listed
 from paceline.report.results import shown
 from paceline.report.selection import axes_of
+from paceline.report.sentences import at
 
 
 def order(facts: Facts, item: Row) -> Judged:
@@ -56,7 +55,7 @@ def _pair(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
     ahead, behind = (a, b) if pair["a"] == a else (b, a)
     of = "" if metric_of(facts, item) == facts.columns.metric else f" in {metric_of(facts, item)}"
     said = f"{ahead} is ahead of {behind} by {difference(pair)}{of}"
-    if pair["p"] < SEPARATED and pair["difference"] > float(item.get("within", 0.0)):
+    if pair["p"] < ALPHA and pair["difference"] > float(item.get("within", 0.0)):
         return (REPRODUCED if ahead == a else CONTRADICTED), said
     return OPEN, f"{said}{more_seeds(pair)}"
 
@@ -72,7 +71,7 @@ def worst(facts: Facts, item: Row) -> Judged:
 def _extreme(facts: Facts, item: Row, row: Row, sign: int) -> Judged:
     """Whether what the row names is better (worse) than all it was compared with; Holm-corrected for their number."""
     values = values_of(facts, item, _candidates(facts, row), by=())
-    mine = {setting(line) for line in settings_of(facts, row).iter_rows(named=True)}
+    mine = {at(line) for line in settings_of(facts, row).iter_rows(named=True)}
     means = values.group_by("label").agg(pl.col("value").mean()).sort("value", "label", descending=higher(facts, item))
     order = means["label"].to_list()[::sign]
     chosen = next(label for label in order if label in mine)
@@ -83,7 +82,7 @@ def _extreme(facts: Facts, item: Row, row: Row, sign: int) -> Judged:
     p, _ = holm(np.array([np.nan if pair["p"] is None else pair["p"] for pair in pairs]))
     if np.isnan(p).all():
         return UNTESTABLE, few(max(pair["n"] for pair in pairs))
-    apart = [bool(q < SEPARATED and pair["difference"] > 0) for q, pair in zip(p, pairs, strict=True)]
+    apart = [bool(q < ALPHA and pair["difference"] > 0) for q, pair in zip(p, pairs, strict=True)]
     wanted = [(pair["a"] == chosen) == (sign > 0) for pair in pairs]
     against = [pair for pair, far, right in zip(pairs, apart, wanted, strict=True) if far and not right]
     unclear = [rival for rival, far in zip(rivals, apart, strict=True) if not far]

@@ -2,13 +2,12 @@
 
 import polars as pl
 
-from paceline.analyse.pairs import pairwise
+from paceline.analyse.pairs import ALPHA, pairwise
 from paceline.analyse.speed import speeds
 from paceline.report.claims.values import (
     CONTRADICTED,
     OPEN,
     REPRODUCED,
-    SEPARATED,
     UNTESTABLE,
     Judged,
     MissingError,
@@ -17,6 +16,7 @@ from paceline.report.claims.values import (
     more_seeds,
     name,
     rows_of,
+    runs_of,
     settings_of,
 )
 from paceline.report.facts import Facts
@@ -62,14 +62,13 @@ def gains_more(facts: Facts, item: Row) -> Judged:
     said = " against ".join(f"{shown(line['ratio'])} times ({_interval(line)})" for _, line in sides)
     if pair["p"] is None:
         return UNTESTABLE, f"{said}: {few(pair['n'])}"
-    if pair["p"] >= SEPARATED:
+    if pair["p"] >= ALPHA:
         return OPEN, f"{said}{more_seeds(pair)}"
     return (REPRODUCED if pair["a"] == "a" else CONTRADICTED), said
 
 
 def _rates(facts: Facts, row: Row) -> pl.DataFrame:
-    chosen = settings_of(facts, row)
-    runs = facts.runs.join(chosen.select("label", "at"), on=["label", "at"], how="semi", maintain_order="left")
+    runs = runs_of(facts, settings_of(facts, row))
     if "samples_per_second" not in runs.columns:
         raise MissingError("no speed was recorded")
     return runs.filter(pl.col("status") == "done")

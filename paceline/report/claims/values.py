@@ -11,9 +11,9 @@ from paceline.report.facts import Facts
 from paceline.report.names import counted
 from paceline.report.results import shown
 from paceline.report.selection import axes_of, settings
+from paceline.report.sentences import at
 
 REPRODUCED, CONTRADICTED, OPEN, UNTESTABLE = "reproduced", "contradicted", "not separated", "not testable here"
-SEPARATED = 0.05
 STABLE = "epochs to stable"
 Row = dict[str, Any]
 Judged = tuple[str, str]  # verdict and why
@@ -34,15 +34,16 @@ def settings_of(facts: Facts, row: Row) -> pl.DataFrame:
     return found
 
 
-def setting(line: Row) -> str:
-    return f"{line['label']} at {line['at']}" if line["at"] not in ("", "-") else str(line["label"])
+def runs_of(facts: Facts, chosen: pl.DataFrame) -> pl.DataFrame:
+    """The runs of some settings."""
+    return facts.runs.join(chosen.select("label", "at"), on=["label", "at"], how="semi", maintain_order="left")
 
 
 def name(facts: Facts, row: Row) -> str:
     """What the row names, in words: its setting where it is one, else its keys."""
     found = settings(facts, row)
     if found.height == 1:
-        return setting(found.row(0, named=True))
+        return at(found.row(0, named=True))
     return " / ".join(v if isinstance(v, str) else f"{k} {shown(v)}" for k, v in row.items())
 
 
@@ -67,16 +68,17 @@ def compared(facts: Facts, item: Row, rows: Sequence[Row]) -> pl.DataFrame:
 
 def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """label (the setting), seed and value of the runs of some settings; as `seed`, the seed and what `by` names."""
-    runs = facts.runs.join(chosen.select("label", "at"), on=["label", "at"], how="semi", maintain_order="left")
-    metric = metric_of(facts, item)
+    runs, metric = runs_of(facts, chosen), metric_of(facts, item)
     if metric == STABLE:
         runs = runs.drop("value").join(facts.stable.select("run", pl.col("stable_epoch").alias("value")), on="run")
+    elif metric not in runs.columns:
+        raise MissingError(f"'{metric}' is nothing that was measured")
     elif metric != facts.columns.metric:
         runs = runs.with_columns(pl.col(metric).alias("value"))
     runs = runs.filter(pl.col("value").is_not_null())
     if runs.is_empty():
         raise MissingError("no curve became stable" if metric == STABLE else f"no {metric} was measured")
-    names = pl.Series("label", [setting(line) for line in runs.iter_rows(named=True)], pl.String)
+    names = pl.Series("label", [at(line) for line in runs.iter_rows(named=True)], pl.String)
     key = pl.concat_str(*(pl.col(name).cast(pl.String) for name in (*by, "seed")), separator=" ")
     return runs.with_columns(names).select("label", key.alias("seed"), pl.col("value").cast(pl.Float64))
 
