@@ -37,8 +37,8 @@ def _lines(facts: Facts) -> Iterator[dict[str, object]]:
             "useful batch": useful,
             "low": found.low,
             "high": found.high,
-            "examples count for": example_efficiency(batch, useful) if useful else None,
-            "steps count for": step_efficiency(batch, useful) if useful else None,
+            "examples count for": example_efficiency(batch, useful) if useful is not None else None,
+            "steps count for": step_efficiency(batch, useful) if useful is not None else None,
             "rows": found.steps,
             "note": found.refusal,
         }

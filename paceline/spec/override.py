@@ -23,12 +23,15 @@ Path = tuple[str, ...]
 
 
 def override(document: Document, key: str, value: Any, label: str) -> Document:
-    """`steps=200` sets the base and every case; for an axis it replaces the axis; `tune.lr=[...]` goes by path."""
+    """`steps=200` sets the base and every case; for an axis it replaces the axis; `tune.lr=[...]` goes by path;
+    `cases=[a, b]` keeps those cases."""
     if isinstance(value, str):
         value = _parse(value, label)
     data, lines = _copy(document.data), dict(document.lines)
     if not isinstance(data, dict):
         return document
+    if key == "cases" and isinstance(value, list) and value and all(isinstance(name, str) for name in value):
+        value = _keep(_mapping(data.get("cases")), value, label)
     for path in _places(data, key, label):
         _write(data, path, [value] if _is_axis(path) and not _is_axis_value(value) else value)
         for old in [known for known in lines if known[: len(path)] == path]:
@@ -77,12 +80,22 @@ def _named(data: dict[str, Any], head: str, rest: str, label: str) -> Path:
     known = _mapping(data.get(head))
     name = max((n for n in known if f"{rest}.".startswith(f"{n}.")), key=len, default=None)
     if name is None:
-        allowed = nearest(rest.partition(".")[0], known) if known else "The study has none."
-        raise StudyError(f"no such name among the {head}. {allowed}", key=f"{head}.{rest}", where=label)
+        raise _unnamed(head, rest, known, label)
     inner = rest[len(name) + 1 :]
     if head == "cases" and inner.startswith("tune."):
         return (head, name, "tune", inner.removeprefix("tune."))
     return (head, name, inner) if inner else (head, name)
+
+
+def _keep(cases: dict[str, Any], names: list[str], label: str) -> dict[str, Any]:
+    if unknown := [name for name in names if name not in cases]:
+        raise _unnamed("cases", unknown[0], cases, label)
+    return {name: cases[name] for name in names}
+
+
+def _unnamed(head: str, rest: str, known: dict[str, Any], label: str) -> StudyError:
+    allowed = nearest(rest.partition(".")[0], known) if known else "The study has none."
+    return StudyError(f"no such name among the {head}. {allowed}", key=f"{head}.{rest}", where=label)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

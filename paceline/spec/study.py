@@ -70,6 +70,16 @@ class Study(Frozen):
         """Which of its named sizes this is; empty for the full study."""
         return self._scale
 
+    @property
+    def part(self) -> bool:
+        """Whether its size changes only which settings there are and how many seeds: their runs are the full study's."""
+        changed = self.scales.get(self._scale, {"": None})
+        axes = {"repeat", *self.compare, *self.tune}
+        return all(
+            key.removeprefix("compare.").removeprefix("tune.") in axes or (key == "cases" and isinstance(value, list))
+            for key, value in changed.items()
+        )
+
 
 def load(file: Path, *, sets: list[str] | None = None, seeds: int | None = None, scale: str | None = None) -> Study:
     document = _accept_case_list(read(file))

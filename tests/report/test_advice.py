@@ -1,5 +1,6 @@
 """Advice by records with known answers: what to change, how sure it is, what it costs, and what is not said."""
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -280,6 +281,63 @@ def test_loader_workers(tmp_path: Path):
     one = named(found, "give a DataLoader 2 workers")
     assert (one.kind, one.sure) == (RESOURCES, SHOWN)
     assert "more gain nothing" in one.change
+
+
+def test_a_compared_axis_is_followed_beyond_the_best_end_of_it():
+    def rising(run: Run) -> float:
+        return 0.5 + int(run.batch) / 400
+
+    spread = {"spread": lambda run: math.sqrt(int(run.batch))}
+    edge = named(study(BATCHES, rising, **spread), "try batch above 128: the best lies at the edge")
+    assert (edge.kind, edge.sure) == (KNOW, HINT)
+    assert "the largest tried" in edge.evidence
+    assert edge.price.startswith("4 more runs")
+    assert "try batch" not in changes(study(BATCHES, lambda run: 0.9 - abs(int(run.batch) - 32) / 400, **spread))
+    assert "try batch" not in changes(study(BATCHES, alike, **spread)), "the best is not known"
+
+
+def test_what_the_best_waits_for_is_named_unless_the_study_varies_it(tmp_path: Path):
+    text = LOADERS.replace(
+        "compare: {loader: [memory, {workers: 0}, {workers: 2}, {workers: 4}]}", "compare: {lr: [0.1, 0.2]}"
+    )
+    waiting = text.replace("steps: 100", "steps: 100, loader: {workers: 0}")
+    one = named(advise(known_of(waiting, tmp_path / "waits")), "the loader waits: try the memory loader")
+    assert (one.kind, one.sure) == (KNOW, HINT)
+    assert one.evidence.startswith("loader-bound: ")
+    assert "n = 3 seeds" in one.evidence
+    assert "waits" not in changes(advise(known_of(text, tmp_path / "memory")))
+    assert "the loader waits" not in changes(advise(known_of(LOADERS, tmp_path / "varied")))
+
+
+@pytest.mark.parametrize(
+    ("useful", "words"),
+    [
+        (10.0, "try batch 8 instead of 64: above the useful batch a larger one buys few steps"),
+        (5000.0, "try a batch up to 4,096 instead of 64: it would need fewer steps"),
+        (64.0, None),
+        (0.0, None),
+    ],
+)
+def test_a_batch_outside_the_useful_one_is_named(useful: float, words: str | None):
+    """Squared norms of a gradient of norm 1 whose noise is that of the useful batch, a tenth off by turns."""
+    text = OPTIMIZERS.replace("batch: 50, steps: 100, evaluate_every: 10", "batch: 64, steps: 100, noise_every: 1")
+
+    def row(trial: Trial, step: int) -> dict[str, Any]:
+        trace = useful * (1 + 0.1 * (-1) ** (step // 5))
+        norms = {"noise_small_norm2": 1 + trace / 32, "noise_big_norm2": 1 + trace / 64}
+        return {"accuracy": 0.9 - 0.1 * 0.5**step, "noise_small_batch": 32.0, "noise_big_batch": 64.0, **norms}
+
+    found = changes(advise(answer(made(text, row, steps=range(0, 101, 5)))))
+    assert (words in found) if words else ("try batch" not in found and "try a batch" not in found)
+
+
+def test_what_still_improves_is_trained_longer():
+    text = BATCHES.replace("epochs: 10", "epochs: 40").replace("[8, 32, 128]", "[8]")
+    one = named(study(text, alike, steps=range(0, 401, 10), half=lambda run: 400.0), "longer: it still improves")
+    assert (one.kind, one.sure) == (KNOW, LIKELY)
+    assert "'still improving' in 4 of 4 seeds" in one.evidence
+    assert one.price.startswith("twice as long: 4 more runs")
+    assert "longer" not in changes(study(text, alike, steps=range(0, 401, 10), half=lambda run: 20.0))
 
 
 def test_missing_runs_and_those_that_need_a_gpu_are_named():

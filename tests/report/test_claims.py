@@ -20,7 +20,7 @@ ADAM, GD, RMSPROP = ({"optimizer": name} for name in ("adam", "gd", "rmsprop"))
 
 
 def judged(claim: dict[str, Any], **how: Any):
-    study = made(DIGITS, how.pop("row", learning), **how)
+    study = made(how.pop("text", DIGITS), how.pop("row", learning), **how)
     said = {"findings": [{"finding": "so", **claim}]}
     return claims(gather(with_published(study, said)))[0]
 
@@ -100,6 +100,14 @@ def test_a_smaller_size_leaves_a_claim_on_the_full_one_open():
     claim = {"order": [ADAM, GD], "size": "full"}
     assert judged(claim).verdict == "reproduced"
     assert judged(claim, scale="quick") == ("so", False, "not testable here", "the size 'quick' is too small for it")
+
+
+@pytest.mark.parametrize("size", ["{optimizer: [adam, gd], repeat: 9}", "{compare.optimizer: [adam], tune.lr: [0.1]}"])
+def test_a_size_with_fewer_settings_and_seeds_judges_those(size):
+    text = f"{DIGITS}\nscales:\n  part: {size}\n  short: {{optimizer: [adam], steps: 3}}\n"
+    assert judged({"order": [ADAM, GD], "size": "full"}, text=text, scale="part").verdict == "reproduced"
+    assert judged({"worst": GD, "size": "full"}, text=text, scale="part").why == "the size 'part' has not all settings"
+    assert judged({"order": [ADAM, GD], "size": "full"}, text=text, scale="short").verdict == "not testable here"
 
 
 def test_diverged_runs_fail_and_the_others_learn():

@@ -187,7 +187,7 @@ def useful_batch(seen: Seen) -> Iterator[Advice]:
     table, best = noise_table(seen.facts), next(iter(seen.best))
     if table.is_empty():
         return
-    mine = table.filter(pl.col("setting") == best, pl.col("low").is_not_null())
+    mine = table.filter(pl.col("setting") == best, pl.col("low").is_not_null(), pl.col("useful batch") >= 1)
     if mine.is_empty():
         return
     row = mine.row(-1, named=True)

@@ -16,7 +16,8 @@ A finding of `published` is words, or words with what they claim, of settings na
 
 `asked` in the place of `finding` is a question of our own: its verdict is yes or no. `of: epochs to stable` judges
 those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `size: full`
-leaves it unjudged at a smaller size of the study. Definitions: docs/definitions.md.
+leaves it unjudged at a smaller size of the study, unless that trains the settings it names as the full one does.
+Definitions: docs/definitions.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,13 +64,23 @@ def _claim(facts: Facts, item: Any) -> Claim:
         return Claim(
             text, asked, "", f"not judged: {kinds[0]} names {_NAMES[kinds[0]][2]}, each as {{optimizer: adam}}"
         )
-    if item.get("size") == "full" and facts.study.scale:
-        return Claim(text, asked, UNTESTABLE, f"the size '{facts.study.scale}' is too small for it")
+    if item.get("size") == "full" and (lacks := _lacks(facts, kinds[0])):
+        return Claim(text, asked, UNTESTABLE, lacks)
     try:
         verdict, why = _KINDS[kinds[0]](facts, item)
     except MissingError as missing:
         verdict, why = UNTESTABLE, str(missing)
     return Claim(text, asked, _ANSWERS.get(verdict, verdict) if asked else verdict, why)
+
+
+def _lacks(facts: Facts, kind: str) -> str:
+    """Why a claim on the full study cannot be judged by this size of it; empty if it can."""
+    scale = facts.study.scale
+    if not scale:
+        return ""
+    if not facts.study.part:
+        return f"the size '{scale}' is too small for it"
+    return f"the size '{scale}' has not all settings" if kind in ("best", "worst") else ""
 
 
 def _readable(kind: str, said: Any) -> bool:
