@@ -15,14 +15,14 @@ from typing import Any
 
 from paceline import load, results
 from paceline.gallery import gallery
-from paceline.record.layout import studies
+from paceline.record.layout import StudyFolder, studies
+from paceline.record.reader import read_machines
 from paceline.report.advice import advise
 from paceline.report.answer import Answer
 from paceline.report.charts import Figure
 from paceline.report.charts.picture import picture
 from paceline.report.claims import summary
 from paceline.report.formats import render
-from paceline.report.methods import read_machines
 from paceline.report.names import counted
 
 FOLDER = Path(__file__).with_suffix("")
@@ -106,7 +106,10 @@ def telling(answer: Answer) -> list[Figure]:
 
 
 def machines(record: Path) -> list[str]:
-    found = [f"{m.get('cpu')}, {m.get('cores')} cores, {m.get('memory_gb'):.0f} GB" for m in read_machines(record)]
+    found = [
+        f"{m.get('cpu')}, {m.get('cores')} cores, {m.get('memory_gb'):.0f} GB"
+        for m in read_machines(StudyFolder(record))
+    ]
     return list(dict.fromkeys(found))
 
 

@@ -103,6 +103,18 @@ def states(packs: Iterable[PackState]) -> dict[str, RunState]:
     return best
 
 
+def read_machines(folder: StudyFolder) -> list[dict[str, Any]]:
+    """What each pack was trained with, earlier machines of a resumed pack included; a spoilt file is passed over."""
+    found = []
+    for pack in folder.packs():
+        try:
+            machine = read_json(pack.machine)
+        except RecordError:
+            continue
+        found += [machine, *machine.get("earlier", [])]
+    return found
+
+
 def read_rows(packs: Iterable[PackState]) -> pl.DataFrame:
     """Every row that stands, by run and step.
 

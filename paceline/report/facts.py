@@ -16,6 +16,8 @@ from paceline.analyse.sensitivity import sensitivity
 from paceline.analyse.stable import epochs_to_stable
 from paceline.analyse.target import to_target
 from paceline.analyse.verdicts import verdicts
+from paceline.record.layout import StudyFolder
+from paceline.record.reader import read_machines
 from paceline.report.names import ALONE, Columns, columns, with_labels
 from paceline.report.usage import Usage, measure
 from paceline.report.wrong import Wrong, examine
@@ -55,6 +57,7 @@ class Facts:
     sensitivity: dict[str, pl.DataFrame]  # by tuned axis
     chosen_on: str  # validation or test
     wrong: Wrong | None = None  # what the best setting got wrong, where its runs were examined
+    device: str = ""  # what its runs were trained on, as recorded: cpu, cuda; several with a comma between
     usage: Usage | None = None  # where time, memory and power went, where that was measured
 
     @property
@@ -120,8 +123,15 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
         sensitivity=_sensitivities(runs, values, of),
         chosen_on=chosen_on,
         wrong=examine(folder, best, chosen),
+        device=_device(folder),
         usage=measure(folder, study, of, runs, chosen, exclusive=_exclusive(runs)),
     )
+
+
+def _device(folder: Path | None) -> str:
+    """A GPU is recorded by its name."""
+    found = {machine.get("device") for machine in read_machines(StudyFolder(folder))} if folder else set()
+    return ", ".join(sorted({name if name in ("cpu", "mps") else "cuda" for name in found if name}))
 
 
 def _exclusive(runs: pl.DataFrame) -> bool:

@@ -13,7 +13,7 @@ from paceline.report.charts.picture import picture
 from paceline.report.formats import render
 from paceline.report.markup import LONG
 from paceline.report.results import shown
-from paceline.report.sheets import Sheet
+from paceline.report.sheets import TIED, Sheet
 
 SCALE = 2.0  # pixels of a PNG for each of the chart
 _TEX = {
@@ -60,13 +60,13 @@ def _file_name(key: str) -> str:
 
 
 def latex(sheet: Sheet) -> str:
-    """A booktabs table. Bold only what is significantly best; a dagger marks what is tied for best."""
+    """A booktabs table. Bold only what is significantly best; a dagger marks what is not separated from it."""
     table = _intervals(sheet.table)
     stands = table["stands"].to_list() if "stands" in table.columns else [""] * table.height
     kept = [name for name in table.columns if name != "stands"]
     columns = "".join("r" if table[name].dtype.is_numeric() or name.endswith("interval") else "l" for name in kept)
     rows = [_line(row, stand) for row, stand in zip(table.select(kept).iter_rows(), stands, strict=True)]
-    caption = tex(sheet.note) + (r" $^\dagger$ not separated from the best." if "tied for best" in stands else "")
+    caption = tex(sheet.note) + (r" $^\dagger$ not separated from the best." if TIED in stands else "")
     return "\n".join(
         [
             r"% needs \usepackage{booktabs}",
@@ -103,7 +103,7 @@ def _line(row: tuple[object, ...], stand: str) -> str:
     cells = [tex(shown(value)) if value != "" else "" for value in row]
     if stand == "best":
         cells = [rf"\textbf{{{cell}}}" if cell else "" for cell in cells]
-    if stand == "tied for best":
+    if stand == TIED:
         cells[1] += r"$^\dagger$"
     return " & ".join(cells) + r" \\"
 

@@ -12,7 +12,7 @@ import polars as pl
 from paceline.record.layout import cannot_write, make_folder
 from paceline.report.charts import Figure, spec
 from paceline.report.results import shown
-from paceline.report.sheets import Sheet
+from paceline.report.sheets import TIED, Sheet
 
 _RESULTS = (
     "accuracy",
@@ -51,7 +51,7 @@ def table_html(table: pl.DataFrame) -> str:
 
 def _row(row: tuple[str, ...], numeric: list[bool], stand: str | None) -> str:
     """Strong only where it is significantly the best; a tie is marked as one."""
-    kind = {"best": ' class="best"', "tied for best": ' class="tied"'}.get(stand or "", "")
+    kind = {"best": ' class="best"', TIED: ' class="tied"'}.get(stand or "", "")
     cells = "".join(
         f"<td{_right(right) or _short(value)}>{escape(value)}</td>" for value, right in zip(row, numeric, strict=True)
     )

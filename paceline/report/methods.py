@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from paceline.errors import RecordError
-from paceline.record.layout import StudyFolder, read_json
+from paceline.record.layout import StudyFolder
+from paceline.record.reader import read_machines
 from paceline.report.names import counted, listed
 from paceline.report.terminal import duration
 from paceline.spec import Study
@@ -20,7 +20,7 @@ _SELECT = {
 
 def methods(study: Study, runs: pl.DataFrame, folder: Path | None = None) -> str:
     """In words, from the study, its runs and every machine.json under the record folder."""
-    machines = read_machines(folder) if folder else []
+    machines = read_machines(StudyFolder(folder)) if folder else []
     parts = [_what(study, runs), *_selection(study), *_machines(machines), _seeds(study, machines), _clock(runs)]
     return " ".join(parts)
 
@@ -28,18 +28,6 @@ def methods(study: Study, runs: pl.DataFrame, folder: Path | None = None) -> str
 def _selection(study: Study) -> list[str]:
     tuned = study.tune or any(case.get("tune") for case in study.cases.values())
     return [_SELECT[study.select]] if tuned or study.select == "best_epoch" else []
-
-
-def read_machines(folder: Path) -> list[dict[str, Any]]:
-    """What each pack was trained with, earlier machines of a resumed pack included; a spoilt file is passed over."""
-    found = []
-    for pack in StudyFolder(folder).packs():
-        try:
-            machine = read_json(pack.machine)
-        except RecordError:
-            continue
-        found += [machine, *machine.get("earlier", [])]
-    return found
 
 
 def _what(study: Study, runs: pl.DataFrame) -> str:

@@ -17,6 +17,7 @@ from paceline.report.profiles import profile
 from paceline.report.published import published
 from paceline.report.results import shown
 from paceline.report.scaled import tables as scaling_tables
+from paceline.report.sentences import HOW
 from paceline.report.timed import tables
 from paceline.report.wrong import mistakes_table, pairs_table
 
@@ -30,6 +31,7 @@ _MEASURED = (
     "seconds",
     "wall_seconds",
 )
+TIED = "not separated"  # from the first, in the column `stands`
 
 
 class Sheet(NamedTuple):
@@ -75,7 +77,8 @@ def _best(facts: Facts) -> Iterator[Sheet]:
     table = table.drop(_silent(table))
     at = f" at its own best {listed(map(plain, of.tune))}, chosen on {facts.chosen_on}," if of.tune else ""
     note = f"Each compared setting{at} with {of.metric} on test: mean, 95 % interval (low, high) and n over seeds."
-    note = " ".join(filter(None, (size(facts.study), note)))
+    tested = f"stands: held against the first ({HOW}; over all pairs)." if TIED in table["stands"] else ""
+    note = " ".join(filter(None, (size(facts.study), note, tested)))
     yield Sheet(
         "best", _sized(facts, "Best of each compared setting"), note, _named(facts, table.rename({"mean": of.metric}))
     )
@@ -114,7 +117,7 @@ def standings(facts: Facts) -> list[str]:
         elif rank == 0 and not any(tied.values()) and not better:
             said.append("best")
         else:
-            said.append("tied for best" if tied[row["label"]] else "worse" if rank else "best of the complete")
+            said.append(TIED if tied[row["label"]] else "worse" if rank else "best of the complete")
     return said
 
 
@@ -134,7 +137,8 @@ def _claims(facts: Facts) -> Iterator[Sheet]:
     lines = [{"claim": claim.text, "verdict": claim.verdict, "why": claim.why} for claim in found]
     note = (
         "Paired by seed: separated as claimed (95 %, Holm-corrected where one is held against several) "
-        "is reproduced, separated the other way contradicted; yes and no answer what the study itself asks."
+        "is reproduced, separated the other way contradicted; yes and no answer what the study itself asks. "
+        "Each claim is one test; the table of the best corrects for all pairs and so separates fewer."
     )
     note = " ".join(filter(None, (size(facts.study), note)))
     yield Sheet("claims", _sized(facts, "What was claimed, judged by what was measured"), note, pl.DataFrame(lines))

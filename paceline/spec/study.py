@@ -72,7 +72,7 @@ class Study(Frozen):
 
     @property
     def part(self) -> bool:
-        """Whether its size changes only which settings there are and how many seeds: their runs are the full study's."""
+        """Whether its size changes only which settings and seeds there are: their runs are those of the full study."""
         changed = self.scales.get(self._scale, {"": None})
         axes = {"repeat", *self.compare, *self.tune}
         return all(

@@ -50,7 +50,7 @@ def test_the_tables_are_all_there(known):
     assert [s.key for s in known.sheets] == ["best", "pairs", "target", "verdicts", "stable", "settings", "runs"]
     best = known.table("best")
     assert best["optimizer"].to_list() == ["adam", "rmsprop", "gd"]
-    assert best["stands"].to_list() == ["tied for best", "tied for best", "worse"]
+    assert best["stands"].to_list() == ["not separated", "not separated", "worse"]
     assert best["lr"].to_list() == [0.01] * 3
     assert known.table("settings").height == 9
     assert known.table("runs").height == 36

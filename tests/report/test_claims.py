@@ -9,6 +9,7 @@ import pytest
 
 import paceline
 from paceline.gallery import gallery
+from paceline.record.layout import StudyFolder
 from paceline.report.answer import answer
 from paceline.report.claims import claims, summary
 from paceline.report.facts import gather
@@ -108,6 +109,19 @@ def test_a_size_with_fewer_settings_and_seeds_judges_those(size):
     assert judged({"order": [ADAM, GD], "size": "full"}, text=text, scale="part").verdict == "reproduced"
     assert judged({"worst": GD, "size": "full"}, text=text, scale="part").why == "the size 'part' has not all settings"
     assert judged({"order": [ADAM, GD], "size": "full"}, text=text, scale="short").verdict == "not testable here"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "verdict"), [("NVIDIA A100-SXM4-80GB", "reproduced"), ("cpu", "not testable here")]
+)
+def test_a_claim_of_gpus_is_judged_by_gpus(recorded, verdict, tmp_path):
+    folder = StudyFolder(tmp_path)
+    folder.pack("p").path.mkdir()
+    folder.pack("p").machine.write_text(json.dumps({"format": 1, "device": recorded}))
+    said = {"findings": [{"finding": "so", "order": [ADAM, GD], "device": "cuda"}]}
+    found = claims(gather(with_published(made(DIGITS, learning), said), folder=tmp_path))[0]
+    assert found.verdict == verdict
+    assert ("claimed of cuda; on cpu adam at lr 0.01 is ahead of gd" in found.why) == (recorded == "cpu")
 
 
 def test_diverged_runs_fail_and_the_others_learn():

@@ -154,7 +154,7 @@ def test_tables_in_html_and_text():
             "lr": [0.5, 0.001],
             "n": [3, None],
             "ok": [True, False],
-            "stands": ["best", "tied for best"],
+            "stands": ["best", "not separated"],
         }
     )
     html = table_html(table)

@@ -17,7 +17,7 @@ A finding of `published` is words, or words with what they claim, of settings na
 `asked` in the place of `finding` is a question of our own: its verdict is yes or no. `of: epochs to stable` judges
 those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `size: full`
 leaves it unjudged at a smaller size of the study, unless that trains the settings it names as the full one does.
-Definitions: docs/definitions.md.
+`device: cuda` leaves it unjudged by runs on anything else. Definitions: docs/definitions.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -70,6 +70,8 @@ def _claim(facts: Facts, item: Any) -> Claim:
         verdict, why = _KINDS[kinds[0]](facts, item)
     except MissingError as missing:
         verdict, why = UNTESTABLE, str(missing)
+    if (device := str(item.get("device", ""))) not in facts.device and verdict != UNTESTABLE:
+        verdict, why = UNTESTABLE, f"claimed of {device}; on {facts.device} {why}"
     return Claim(text, asked, _ANSWERS.get(verdict, verdict) if asked else verdict, why)
 
 
