@@ -108,7 +108,8 @@ def telling(answer: Answer) -> list[Figure]:
 def machines(record: Path) -> list[str]:
     found = [
         f"{m.get('cpu')}, {m.get('cores')} cores, {m.get('memory_gb'):.0f} GB"
-        for m in read_machines(StudyFolder(record))
+        for machines in read_machines(StudyFolder(record)).values()
+        for m in machines
     ]
     return list(dict.fromkeys(found))
 

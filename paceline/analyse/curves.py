@@ -11,7 +11,8 @@ def best_step(rows: pl.DataFrame, *, metric: str = "accuracy") -> pl.DataFrame:
     """run, best_step, best_epoch, best_value, sweet_spot, worsening: a line a run, on validation where it has one.
 
     worsening: the best mean of 5 rows in a row less the mean of the last 5, in the metric's unit, at least 0.
-    sweet_spot: worsening is above 3 times the noise of the curve, so that stopping there would have been better.
+    sweet_spot: worsening is above 3 times the noise of the curve, so that stopping there would have been better;
+    null where fewer than 5 rows tell nothing.
     """
     sign = 1.0 if higher_is_better(metric) else -1.0
     better = pl.col("value") * sign
@@ -27,7 +28,8 @@ def best_step(rows: pl.DataFrame, *, metric: str = "accuracy") -> pl.DataFrame:
             noise(pl.col("value")).alias("noise"),
         )
     )
-    sweet = (pl.col("worsening") > WORSE * pl.col("noise")).fill_null(False) & (pl.col("worsening") > _LEAST)
+    above = (pl.col("worsening") > WORSE * pl.col("noise")).fill_null(False) & (pl.col("worsening") > _LEAST)
+    sweet = pl.when(pl.col("worsening").is_not_null()).then(above)
     return table.select("run", "best_step", "best_epoch", "best_value", sweet.alias("sweet_spot"), "worsening")
 
 

@@ -64,7 +64,8 @@ def read_study(folder: StudyFolder) -> Study:
     if not isinstance(stored.get("folder"), str) or "study" not in stored:
         raise RecordError(f"{folder.study}: has no study in it. Run the study again: that writes it anew.")
     document = Document(str(folder.study), stored["study"])
-    return from_document(document, Path(stored["folder"]), str(stored.get("scale", "")))
+    scale, changed, part = str(stored.get("scale", "")), stored.get("changed"), stored.get("part")
+    return from_document(document, Path(stored["folder"]), scale, changed=changed, part=part)
 
 
 def read_packs(folder: StudyFolder) -> list[PackState]:
@@ -103,15 +104,15 @@ def states(packs: Iterable[PackState]) -> dict[str, RunState]:
     return best
 
 
-def read_machines(folder: StudyFolder) -> list[dict[str, Any]]:
-    """What each pack was trained with, earlier machines of a resumed pack included; a spoilt file is passed over."""
-    found = []
+def read_machines(folder: StudyFolder) -> dict[str, list[dict[str, Any]]]:
+    """What each pack was trained with, then the earlier machines of a resumed pack; a spoilt file is passed over."""
+    found = {}
     for pack in folder.packs():
         try:
             machine = read_json(pack.machine)
         except RecordError:
             continue
-        found += [machine, *machine.get("earlier", [])]
+        found[pack.id] = [machine, *machine.get("earlier", [])]
     return found
 
 

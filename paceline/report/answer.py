@@ -84,15 +84,15 @@ def answer(
     metric to time, unless the study's early stop names one: see facts._target. `price` is that of a device-hour."""
     facts = gather(results, target, folder)
     timed = facts.study.measure == "time"
-    found = scaled(facts, target)
+    said, found = published(facts), scaled(facts, target)
     of_time = (*(scaling_statements(found) if found else ()), *timed_notes(facts))
     return Answer(
         question=facts.study.question,
         sentences=sentences(facts),
-        sheets=sheets(facts, found, price),
+        sheets=sheets(facts, said, found, price),
         notes=(*_notes(facts), *(() if timed else of_time)),
         methods=methods(facts.study, facts.runs, folder),
-        published=published(facts),
+        published=said,
         facts=facts,
         timing=of_time if timed else (),
         scaled=found,

@@ -1,7 +1,8 @@
 """Every analysis of a study, made once: what the sentences, the tables and the charts are written from."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -10,6 +11,7 @@ import polars as pl
 from paceline.analyse.best import best_of_tuned
 from paceline.analyse.curves import best_step
 from paceline.analyse.finals import finals
+from paceline.analyse.held_out import curve
 from paceline.analyse.intervals import summarise
 from paceline.analyse.pairs import pairwise, ties
 from paceline.analyse.sensitivity import sensitivity
@@ -57,7 +59,7 @@ class Facts:
     sensitivity: dict[str, pl.DataFrame]  # by tuned axis
     chosen_on: str  # validation or test
     wrong: Wrong | None = None  # what the best setting got wrong, where its runs were examined
-    device: str = ""  # what its runs were trained on, as recorded: cpu, cuda; several with a comma between
+    devices: Mapping[str, str] = field(default_factory=dict)  # by pack, what it was trained on: cpu, cuda, mps
     usage: Usage | None = None  # where time, memory and power went, where that was measured
 
     @property
@@ -106,7 +108,7 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
     best = with_labels(best_of_tuned(runs.drop("chosen", "value"), values, of.compare, of.tune, metric=of.metric), of)
     chosen = at_best(runs, best)
     pairs, tied = _paired(chosen, best, of)
-    target = target if target is not None else _target(best, study, of)
+    target = target if target is not None else _target(best, chosen, rows, study, of)
     reached = pl.DataFrame() if target is None else to_target(rows, chosen, ["label"], metric=of.metric, target=target)
     return Facts(
         study=study,
@@ -123,15 +125,16 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
         sensitivity=_sensitivities(runs, values, of),
         chosen_on=chosen_on,
         wrong=examine(folder, best, chosen),
-        device=_device(folder),
+        devices=_devices(folder),
         usage=measure(folder, study, of, runs, chosen, exclusive=_exclusive(runs)),
     )
 
 
-def _device(folder: Path | None) -> str:
+def _devices(folder: Path | None) -> dict[str, str]:
     """A GPU is recorded by its name."""
-    found = {machine.get("device") for machine in read_machines(StudyFolder(folder))} if folder else set()
-    return ", ".join(sorted({name if name in ("cpu", "mps") else "cuda" for name in found if name}))
+    found = read_machines(StudyFolder(folder)) if folder else {}
+    names = {pack: machines[0].get("device") for pack, machines in found.items()}
+    return {pack: name if name in ("cpu", "mps") else "cuda" for pack, name in names.items() if name}
 
 
 def _exclusive(runs: pl.DataFrame) -> bool:
@@ -175,15 +178,22 @@ def _paired(at_best: pl.DataFrame, best: pl.DataFrame, of: Columns) -> tuple[pl.
     return pairs, ties(pairs, best.head(MOST_PAIRED))
 
 
-def _target(best: pl.DataFrame, study: Study, of: Columns) -> float | None:
-    """The study's own early-stop target; else an accuracy one point below the best, or the median of the losses.
-
-    Rounded to what one would say: hundredths downwards for an accuracy, one digit upwards for a loss.
-    """
-    means = best["mean"].drop_nulls()
+def _target(best: pl.DataFrame, chosen: pl.DataFrame, rows: pl.DataFrame, study: Study, of: Columns) -> float | None:
+    """The study's own early-stop target; else one of its results, unless a run meets that untrained."""
     stop = study.base.get("early_stop") or {}
     if stop.get("target") is not None and stop.get("metric", "accuracy") == of.metric:
         return float(stop["target"])
+    target = _near_the_best(best["mean"].drop_nulls(), of)
+    start = curve(rows.join(chosen.select("run"), on="run", how="semi").filter(pl.col("step") == 0), of.metric)["value"]
+    met = target is not None and bool(((start >= target) if of.higher else (start <= target)).any())
+    return None if met else target
+
+
+def _near_the_best(means: pl.Series, of: Columns) -> float | None:
+    """An accuracy one point below the best, or the median of the losses.
+
+    Rounded to what one would say: hundredths downwards for an accuracy, one digit upwards for a loss.
+    """
     if means.is_empty():
         return None
     if of.higher:

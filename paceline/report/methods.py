@@ -1,5 +1,6 @@
 """The methods paragraph: hardware, versions, seeds, determinism, what the clock included, total time."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ _SELECT = {
 
 def methods(study: Study, runs: pl.DataFrame, folder: Path | None = None) -> str:
     """In words, from the study, its runs and every machine.json under the record folder."""
-    machines = read_machines(StudyFolder(folder)) if folder else []
+    machines = list(chain(*read_machines(StudyFolder(folder)).values())) if folder else []
     parts = [_what(study, runs), *_selection(study), *_machines(machines), _seeds(study, machines), _clock(runs)]
     return " ".join(parts)
 

@@ -31,6 +31,7 @@ from paceline.report.results import shown
 from paceline.report.selection import MEASURED, axes_of, fixed_of, settings
 
 EXACT = 0.01  # of the figure
+POINT = 0.005  # half a point of accuracy: 0.9 may have been published as 0.90
 
 
 class Published(NamedTuple):
@@ -47,7 +48,8 @@ def published(facts: Facts) -> Published | None:
     said = {"rows": said} if isinstance(said, list) else said
     if not isinstance(said, dict):
         return Published("", (Claim(str(said), False, "", ""),), pl.DataFrame(), 0)
-    rows = [row for row in said.get("rows") or () if isinstance(row, dict)]
+    rows = said.get("rows") or []
+    rows = [row for row in (rows if isinstance(rows, list) else [rows]) if isinstance(row, dict)]
     lines = [_beside(facts, row) for row in rows]
     table = pl.DataFrame([line for line in lines if line], infer_schema_length=None, strict=False)
     return Published(str(said.get("source") or ""), claims(facts), table, lines.count(None))
@@ -69,7 +71,7 @@ def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any] | None:
         )
         line["measured at"] = match["at"]
     for metric in MEASURED:
-        if isinstance(row.get(metric), (int, float)):
+        if metric in digits:
             line |= _both(facts, match, metric, float(row[metric]), digits[metric])
     known = {*MEASURED, *fixed_of(facts, row), *of.setting, *(name.removeprefix("axis.") for name in of.setting)}
     return line | {f"published {key}": _words(value) for key, value in row.items() if key not in known}
@@ -78,11 +80,13 @@ def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any] | None:
 def _in_units(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, float]]:
     """The row with accuracies as shares, and half a unit of the last digit that each figure was published with."""
     half = {key: 0.5 * 10.0 ** _exponent(value) for key, value in row.items() if type(value) in (int, float)}
-    percent = row.get("accuracy_percent")
-    if not isinstance(percent, (int, float)):
-        return row, half
-    rest = {k: v for k, v in row.items() if k != "accuracy_percent"}
-    return {**rest, "accuracy": round(percent / 100, 6)}, {**half, "accuracy": half["accuracy_percent"] / 100}
+    if "accuracy_percent" in half:
+        half["accuracy"] = half["accuracy_percent"] / 100
+        rest = {key: value for key, value in row.items() if key != "accuracy_percent"}
+        row = {**rest, "accuracy": round(row["accuracy_percent"] / 100, 6)}
+    if "accuracy" in half:
+        half["accuracy"] = min(half["accuracy"], POINT)
+    return row, half
 
 
 def _exponent(value: float) -> int:

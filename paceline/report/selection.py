@@ -18,13 +18,19 @@ SET = ("data", "model", "optimizer", "schedule", "weights")  # what a row may na
 
 def axes_of(facts: Facts, row: dict[str, Any]) -> dict[str, Any]:
     """The row's keys that are cases or axes, by the column that has them."""
-    return {name: value for name in facts.columns.setting if (value := _key(row, name)) is not None}
+    return {name: row[key] for name in facts.columns.setting if (key := _key(row, name)) is not None}
 
 
 def fixed_of(facts: Facts, row: dict[str, Any]) -> dict[str, Any]:
     """The row's keys that name a part which is no axis."""
     axes = {name.removeprefix("axis.") for name in facts.columns.setting}
     return {name: row[name] for name in SET if name in row and name not in axes}
+
+
+def unknown(facts: Facts, row: dict[str, Any]) -> list[str]:
+    """The row's keys that are neither cases nor axes nor such parts."""
+    known = {*SET, *facts.columns.setting, *(name.removeprefix("axis.") for name in facts.columns.setting)}
+    return [key for key in row if key not in known]
 
 
 def settings(facts: Facts, row: dict[str, Any]) -> pl.DataFrame:
@@ -35,7 +41,8 @@ def settings(facts: Facts, row: dict[str, Any]) -> pl.DataFrame:
     if not keys and not fixed:
         return table.clear()
     for name, value in keys.items():
-        wanted = [shown(v) for v in (value if isinstance(value, list) else [value])]
+        values = value if isinstance(value, list) else [value]
+        wanted = {*map(shown, values), *map(str, values)}  # an axis of mixed kinds has words
         table = table.filter(pl.Series([shown(v) in wanted for v in table[name]], dtype=pl.Boolean))
     for name, value in fixed.items():
         cases = table["case"] if "case" in table.columns else [None] * table.height
@@ -43,9 +50,9 @@ def settings(facts: Facts, row: dict[str, Any]) -> pl.DataFrame:
     return table
 
 
-def _key(row: dict[str, Any], column: str) -> Any:
-    """The row's value for a column; `loss` is the measured one unless the study varies it."""
-    return row.get(column, row.get(column.removeprefix("axis.")) if column not in MEASURED else None)
+def _key(row: dict[str, Any], column: str) -> str | None:
+    """The row's key for a column; `loss` is the measured one unless the study varies it, as axis.loss."""
+    return next((key for key in (column, column.removeprefix("axis.")) if key in row), None)
 
 
 def _has(facts: Facts, case: str | None, name: str, value: Any) -> bool:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import polars as pl
 
 from paceline.analyse.intervals import summarise
-from paceline.report.claims import claims
 from paceline.report.devices import Scaled
 from paceline.report.facts import MOST_PAIRED, Facts
 from paceline.report.fit import fit_table
@@ -14,7 +13,7 @@ from paceline.report.models import model_table
 from paceline.report.names import ALONE, listed, plain, size
 from paceline.report.noise import NOTE, noise_table
 from paceline.report.profiles import profile
-from paceline.report.published import published
+from paceline.report.published import Published
 from paceline.report.results import shown
 from paceline.report.scaled import tables as scaling_tables
 from paceline.report.sentences import HOW
@@ -41,11 +40,14 @@ class Sheet(NamedTuple):
     table: pl.DataFrame
 
 
-def sheets(facts: Facts, scaled: Scaled | None = None, price: float | None = None) -> tuple[Sheet, ...]:
-    """`scaled`: what several devices did, where the study asks; `price`: of a device-hour."""
-    answered = (_claims, _timed, _noise, _models, _fit, _published, _confused, _mistakes)
-    behind = (_pairs, _reached, _profile, _verdicts, _stable, _settings, _runs)
-    made = (*_best(facts), *_scaled(facts, scaled, price), *(s for make in (*answered, *behind) for s in make(facts)))
+def sheets(
+    facts: Facts, said: Published | None = None, scaled: Scaled | None = None, price: float | None = None
+) -> tuple[Sheet, ...]:
+    """`said`: what was published; `scaled`: what several devices did; `price`: of a device-hour."""
+    first = (*_best(facts), *_scaled(facts, scaled, price), *_claims(facts, said))
+    answered = (s for make in (_timed, _noise, _models, _fit) for s in make(facts))
+    behind = (_confused, _mistakes, _pairs, _reached, _profile, _verdicts, _stable, _settings, _runs)
+    made = (*first, *answered, *_published(facts, said), *(s for make in behind for s in make(facts)))
     return tuple(sheet for sheet in made if sheet.table.height)
 
 
@@ -121,8 +123,7 @@ def standings(facts: Facts) -> list[str]:
     return said
 
 
-def _published(facts: Facts) -> Iterator[Sheet]:
-    found = published(facts)
+def _published(facts: Facts, found: Published | None) -> Iterator[Sheet]:
     if found and found.table.height:
         source = f" Source: {found.source}." if found.source else ""
         missing = f" {found.unmatched} published rows name no setting of this study." if found.unmatched else ""
@@ -132,8 +133,8 @@ def _published(facts: Facts) -> Iterator[Sheet]:
         yield Sheet("published", _sized(facts, "Published beside measured"), note, found.table)
 
 
-def _claims(facts: Facts) -> Iterator[Sheet]:
-    found = [claim for claim in claims(facts) if claim.verdict]
+def _claims(facts: Facts, said: Published | None) -> Iterator[Sheet]:
+    found = [claim for claim in (said.findings if said else ()) if claim.verdict]
     lines = [{"claim": claim.text, "verdict": claim.verdict, "why": claim.why} for claim in found]
     note = (
         "Paired by seed: separated as claimed (95 %, Holm-corrected where one is held against several) "

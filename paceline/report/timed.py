@@ -13,6 +13,7 @@ from paceline.report.usage import Usage
 
 GB = 2**30
 SAID = 3  # sentences of one kind; the tables have all
+WITHIN = "Within noise of the best: the interval of the ratio to it holds 1, or the ratio is within the machine noise."
 Table = tuple[str, str, str, pl.DataFrame]  # key, title, note, table
 
 
@@ -66,15 +67,16 @@ def _speed(facts: Facts, usage: Usage) -> Iterator[Table]:
     table = table if several else table.drop("reference")
     probed = table["noise"].is_not_null().any()
     noise = (
-        "noise: the slowest over the fastest of the noise probes beside the runs compared; a smaller effect is refused."
+        "machine noise: the slowest over the fastest of the noise probes beside the runs compared; a ratio no larger "
+        "than that is refused."
         if probed
-        else "The noise of the machine was not probed: `measure: time` in the study does so."
+        else "The machine noise was not probed: `measure: time` in the study does so."
     )
     what = "Samples a second after the warm-up: median over seeds, 95 % interval."
     note = f"{what} ratio: to {first}, seed by seed; no difference is shown where its interval holds 1. {noise}"
     table = table.with_columns(pl.col("claim").replace("no difference", "no difference shown"))
     said = _spoken(_whole(table, "samples_per_second", "low", "high"))
-    yield "speed", "Speed", note, _without_empty(said.rename({"label": "setting"}))
+    yield "speed", "Speed", note, _without_empty(said.rename({"label": "setting", "noise": "machine noise"}))
 
 
 def _loader(facts: Facts, usage: Usage) -> Iterator[Table]:
@@ -82,9 +84,10 @@ def _loader(facts: Facts, usage: Usage) -> Iterator[Table]:
         return
     note = (
         "Samples a second: median over seeds, 95 % interval; ratio: to the best, seed by seed. memory: tensors in "
-        "memory; DataLoader: torch's, with so many worker processes."
+        f"memory; DataLoader: torch's, with so many worker processes. {WITHIN}"
     )
-    said = _spoken(_whole(usage.loading, "samples_per_second", "low", "high")).rename({"stands": "against the best"})
+    said = _spoken(_whole(usage.loading, "samples_per_second", "low", "high"))
+    said = said.rename({"stands": "against the best", "noise": "machine noise"})
     yield "loader", "Loaders", note, _without_empty(said)
 
 
@@ -93,7 +96,7 @@ def _workers(facts: Facts, usage: Usage) -> Iterator[Table]:
         return
     note = (
         "saturated at: the fewest workers within noise of the best. ratio: the speed of `against` workers to that at "
-        "saturation, with its 95 % interval."
+        f"saturation, with its 95 % interval. {WITHIN}"
     )
     said = _spoken(_whole(usage.saturation, "samples_per_second"))
     yield "workers", "From how many workers on there is no gain", note, _without_empty(said)
@@ -220,6 +223,9 @@ def _saturated(facts: Facts, usage: Usage) -> Iterator[str]:
 
 def _chosen(facts: Facts, usage: Usage) -> Iterator[str]:
     if usage.tradeoff.is_empty() or not usage.tradeoff["choice"].any():
+        return
+    refused = usage.speeds.filter(pl.col("claim") == "refused")["label"] if usage.speeds.height else []
+    if usage.tradeoff.filter(pl.col("good").fill_null(False), pl.col("label").is_in(list(refused))).height:
         return
     row = usage.tradeoff.filter("choice").row(0, named=True)
     metric = facts.columns.metric

@@ -262,3 +262,14 @@ def test_a_copy_of_a_lab_that_took_the_best_epoch_says_so():
     assert any("such figures flatter" in note for note in said.notes)
     assert "flatter" in said.methods
     assert repr(said).startswith("Which is best?\nHighest of 3")
+
+
+def test_a_target_that_is_met_untrained_is_none():
+    def untaught(trial, step):
+        return {**learning(trial, step), "accuracy": 0.1 + 0.001 * trial.run.seed, "validation_accuracy": None}
+
+    found = answer(made(DIGITS, untaught))
+    assert found.facts.target is None
+    assert "first to" not in " ".join(found.sentences)
+    own = DIGITS.replace("steps: 100", "steps: 100, early_stop: {target: 0.1}")
+    assert answer(made(own, untaught)).facts.target == 0.1

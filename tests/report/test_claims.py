@@ -73,7 +73,7 @@ def test_what_is_asked_is_answered_by_yes_or_no():
 
 def test_a_claim_that_cannot_be_read_says_what_can():
     found = judged({"bset": ADAM})
-    assert found.verdict == ""
+    assert found.verdict == "not judged"
     assert "best, worst, order" in found.why
 
 
@@ -84,11 +84,13 @@ def test_a_claim_that_cannot_be_read_says_what_can():
         ({"best": "adam"}, "best names one setting, each as {optimizer: adam}"),
         ({"alike": [ADAM, GD, RMSPROP]}, "alike names two settings"),
         ({"gains_more": [[ADAM, GD]]}, "gains_more names two pairs of settings"),
+        ({"order": [ADAM, GD], "within": "1 %"}, "within is a number, not '1 %'"),
+        ({"faster": [ADAM, GD], "by": None}, "by is a number, not None"),
     ],
 )
 def test_a_claim_of_another_shape_is_not_judged(claim, words):
     found = judged(claim)
-    assert found.verdict == ""
+    assert found.verdict == "not judged"
     assert words in found.why
 
 
@@ -119,9 +121,11 @@ def test_a_claim_of_gpus_is_judged_by_gpus(recorded, verdict, tmp_path):
     folder.pack("p").path.mkdir()
     folder.pack("p").machine.write_text(json.dumps({"format": 1, "device": recorded}))
     said = {"findings": [{"finding": "so", "order": [ADAM, GD], "device": "cuda"}]}
-    found = claims(gather(with_published(made(DIGITS, learning), said), folder=tmp_path))[0]
+    results = made(DIGITS, learning)
+    results = replace(results, runs=results.runs.with_columns(pack=pl.lit("p")))
+    found = claims(gather(with_published(results, said), folder=tmp_path))[0]
     assert found.verdict == verdict
-    assert ("claimed of cuda; on cpu adam at lr 0.01 is ahead of gd" in found.why) == (recorded == "cpu")
+    assert ("claimed of cuda; on cpu, adam at lr 0.01 is ahead of gd" in found.why) == (recorded == "cpu")
 
 
 def test_diverged_runs_fail_and_the_others_learn():
@@ -132,6 +136,133 @@ def test_diverged_runs_fail_and_the_others_learn():
     assert judged({"fails": {"optimizer": "gd", "lr": [0.1, 0.01]}}, status=status).verdict == "contradicted"
     assert judged({"learns": {"optimizer": "gd", "lr": 0.01}}, status=status).verdict == "reproduced"
     assert judged({"learns": {"optimizer": "gd", "lr": 0.1}}, status=status).verdict == "contradicted"
+
+
+def tops(**optimizers: float):
+    return lambda trial, step: learning(trial, step, optimizers)
+
+
+def ends(*optimizers: str, status: str = "diverged", when=lambda trial: True):
+    """How runs end: those of these optimizers by `status`."""
+    return lambda trial: status if trial.run.optimizer.name in optimizers and when(trial) else "done"
+
+
+@pytest.mark.parametrize(
+    ("claim", "how", "verdict"),
+    [
+        ({"worst": GD}, ends("gd"), "reproduced"),
+        ({"worst": RMSPROP}, ends("gd"), "contradicted"),
+        ({"worst": GD}, ends("gd", "rmsprop"), "not separated"),
+        ({"best": GD}, ends("gd"), "contradicted"),
+        ({"best": {"optimizer": ["adam", "rmsprop"]}}, ends("gd"), "not testable here"),
+        ({"best": ADAM}, ends("gd", "adam", "rmsprop"), "not testable here"),
+        ({"best": ADAM}, ends("rmsprop", status="queued"), "not testable here"),
+        ({"worst": {"optimizer": "gd", "lr": 0.1}}, ends("gd", when=lambda t: t.axes["lr"] == 0.1), "reproduced"),
+        ({"order": [ADAM, GD]}, ends("gd"), "not testable here"),
+    ],
+)
+def test_what_diverged_is_worse_than_what_did_not_and_what_has_not_ended_is_not_judged(claim, how, verdict):
+    found = judged(claim, status=how)
+    assert found.verdict == verdict, found
+
+
+GRID = """
+name: grid
+question: Which is best?
+base: {data: digits, model: softmax, lr: 0.01, steps: 100, evaluate_every: 10}
+cases: {big: {batch: 50}, small: {batch: 10}}
+compare: {optimizer: [gd, adam]}
+repeat: 4
+"""
+
+
+def harder(trial, step):
+    """The small batch costs 0.3; adam is 0.05 better than gd at both."""
+    row = learning(trial, step, {"gd": 0.85, "adam": 0.9})
+    return row | {"accuracy": row["accuracy"] - (0.3 if trial.case == "small" and step else 0.0)}
+
+
+def test_values_are_paired_by_every_case_and_axis_that_a_claim_leaves_open():
+    lost = ends("gd", when=lambda trial: trial.case == "small")
+    whole, part = (judged({"order": [ADAM, GD]}, text=GRID, row=harder, status=s) for s in (ends(), lost))
+    assert (whole.verdict, part.verdict) == ("reproduced", "reproduced")
+    assert "n = 8 pairs of 4 seeds" in whole.why
+    assert "n = 4)" in part.why
+
+
+def test_one_seed_of_several_settings_is_one_seed():
+    found = judged({"order": [ADAM, GD]}, text=GRID.replace("repeat: 4", "repeat: 1"), row=harder)
+    assert (found.verdict, "one seed" in found.why) == ("not testable here", True)
+
+
+def test_speeds_are_paired_by_what_a_claim_leaves_open():
+    """The big batch is ten times as fast, the optimizers are not; adam failed on the small one."""
+    failed = ends("adam", status="failed", when=lambda trial: trial.case == "small")
+    results = made(GRID, harder, status=failed)
+    rate = pl.when(pl.col("case") == "big").then(1000.0).otherwise(100.0) + pl.col("seed")
+    results = replace(results, runs=results.runs.with_columns(rate.alias("samples_per_second")))
+    found = claims(gather(with_published(results, {"findings": [{"finding": "so", "faster": [ADAM, GD]}]})))[0]
+    assert found.verdict == "not separated", found
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "words"),
+    [
+        ({"order": [ADAM, GD], "of": "validation_accuracy"}, "reproduced", "in validation_accuracy"),
+        ({"order": [ADAM, GD], "of": "validation_loss"}, "not testable here", "no validation_loss was measured"),
+        ({"order": [ADAM, GD], "of": "status"}, "not testable here", "nothing that was measured"),
+        ({"best": [ADAM]}, "not separated", "rmsprop"),
+        ({"worsens": [ADAM]}, "contradicted", "0 of 4 curves"),
+        ({"order": [ADAM, {"optimizer": "adam", "lr": 0.01}]}, "not testable here", "both sides name the same setting"),
+        ({"alike": [ADAM, ADAM]}, "not testable here", "both sides name the same setting"),
+        ({"fails": [{"optimizer": "adam", "lr": 0.1}, GD]}, "contradicted", "4 of 4 seeds"),
+        ({"faster": [{**ADAM, "devices": 2}, {**ADAM, "devices": 1}]}, "not testable here", "does not vary devices"),
+        ({"order": [GD, ADAM, {"optimizer": "lion"}]}, "contradicted", "adam at lr 0.01 is ahead of gd"),
+        ({"best": {"lr": 0.01}}, "reproduced", ""),
+        ({"best": {"optimizer": ["adam", "rmsprop"]}, "within": 0.5}, "not separated", ""),
+    ],
+)
+def test_odd_claims_are_judged_or_refused(claim, verdict, words):
+    found = judged(claim)
+    assert found.verdict == verdict, found
+    assert words in found.why
+
+
+def test_unfinished_runs_have_no_loss():
+    cut = ends("gd", status="interrupted", when=lambda trial: trial.run.seed > 0)
+    found = judged({"order": [ADAM, GD], "of": "loss"}, status=cut)
+    assert (found.verdict, "one seed" in found.why) == ("not testable here", True)
+
+
+def test_a_tuned_value_worsens_by_its_own_curves():
+    def row(trial, step):
+        falls = 0.25 * step / 100 if trial.axes["lr"] == 0.1 else 0.0
+        found = learning(trial, step)
+        return found | {name: found[name] - falls for name in ("accuracy", "validation_accuracy")}
+
+    assert judged({"worsens": {"optimizer": "adam", "lr": 0.1}}, row=row).verdict == "reproduced"
+    assert judged({"worsens": ADAM}, row=row).verdict == "contradicted"
+    short = judged({"worsens": ADAM}, row=row, steps=range(0, 101, 50))
+    assert (short.verdict, short.why) == ("not testable here", "the curves are too short to tell")
+
+
+def test_learning_is_judged_by_most_seeds_of_curves_long_enough():
+    half = ends("gd", when=lambda trial: trial.run.seed < 2)
+    assert judged({"learns": GD}, status=half).verdict == "not separated"
+    short = judged({"learns": GD}, steps=range(0, 101, 50))
+    assert (short.verdict, short.why) == ("not testable here", "the curves are too short to tell")
+    one = judged({"learns": GD}, status=ends("gd", status="queued", when=lambda trial: trial.run.seed > 0))
+    assert (one.verdict, "one seed" in one.why) == ("not testable here", True)
+
+
+@pytest.mark.parametrize(("least", "far"), [(-5.0, -4.5), (1e-12, 1e-8)])
+def test_losses_below_zero_or_as_good_as_zero_have_no_multiples(least, far):
+    def row(trial, step):
+        end = least if trial.axes["lr"] == 0.01 else far
+        return {"loss": 100.0 * 0.5**step + end, "accuracy": None}
+
+    text = DIGITS.replace("data: digits", "data: line").replace("model: softmax", "model: line, loss: mse")
+    assert judged({"learns": {"optimizer": "adam", "lr": 0.1}}, text=text, row=row).verdict == "reproduced"
 
 
 SPEEDS = {"adam": 200.0, "gd": 100.0, "rmsprop": 101.0}
@@ -184,6 +315,27 @@ def test_a_published_figure_is_judged_as_one_more_run(optimizer, accuracy, verdi
     assert table["accuracy verdict"].to_list() == [verdict]
     unlike = answer(with_published(made(DIGITS, learning), {**said, "unlike": "other data"})).table("published")
     assert unlike["accuracy verdict"].to_list() == ["not testable here: other data"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"findings": 3},
+        {"rows": 5},
+        {"rows": {"optimizer": "adam", "accuracy": 0.9}},
+        {"rows": [{"optimizer": "adam", "accuracy": True}, {"optimizer": "gd", "accuracy_percent": True}]},
+        "words",
+        7,
+    ],
+)
+def test_published_of_odd_shapes_does_no_harm(said):
+    assert answer(with_published(made(DIGITS, learning), said)).sheets
+
+
+def test_half_a_point_is_the_most_that_rounding_explains():
+    said = {"rows": [{"optimizer": "gd", "accuracy": 1}, {"optimizer": "gd", "accuracy_percent": 80}]}
+    table = answer(with_published(made(DIGITS, learning), said)).table("published")
+    assert table["accuracy verdict"].to_list() == ["contradicted", "reproduced"]
 
 
 def named(item: Any) -> list[dict[str, Any]]:

@@ -138,7 +138,7 @@ def test_speed_is_against_the_first_of_the_study(known: Answer):
     assert table["setting"].to_list() == ["memory", "workers 4", "workers 2", "workers 0"]
     assert table["claim"].to_list() == ["reference", "slower", "slower", "slower"]
     assert table["ratio"].to_list() == pytest.approx([1.0, 1.1 / 2.99, 1.1 / 3.0, 1.1 / 5.0], rel=0.01)
-    assert table["noise"].to_list() == pytest.approx([1.01] * 4)
+    assert table["machine noise"].to_list() == pytest.approx([1.01] * 4)
     assert "ratio: to memory, seed by seed" in note(known, "speed")
     assert table["samples per second"].dtype == pl.Int64, "thousands are whole numbers"
 
@@ -282,7 +282,7 @@ def test_what_was_not_measured_is_unknown_and_said_once(tmp_path: Path, missing:
     assert len(unknown) == 1
     assert unknown[0].startswith(f"What limits memory is unknown: {missing[1]}")
     if missing[0] == "probe":
-        assert "noise" not in found.table("speed").columns
+        assert "machine noise" not in found.table("speed").columns
         assert "was not probed" in note(found, "speed")
 
 
@@ -349,3 +349,12 @@ def test_the_table_of_runs_takes_what_status_says(tmp_path: Path):
     assert runs.select("probe_flops", "probe_call_seconds", "probe_before", "probe_after", "probe_spread").row(0) == (1e9, 1e-6, 0.1, 0.2, 0.01)  # fmt: skip
     assert "compile_seconds" not in runs.columns, "nobody said it"
     assert not {"samples_per_second", "work_flops"} & set(run_table(trials, [], rows).columns)
+
+
+def test_no_trade_off_is_said_where_a_speed_is_refused(tmp_path: Path):
+    """The probe says that the machine became ten times slower on the way."""
+    noisy = answer(
+        timed(made(LOADERS, result), tmp_path, noted=lambda run: status(run) | {"probe_after": 10.0}), tmp_path
+    )
+    assert "no speed is compared" in " ".join(said(noisy))
+    assert "trade-off" not in " ".join(said(noisy))

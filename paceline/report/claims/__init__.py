@@ -16,36 +16,51 @@ A finding of `published` is words, or words with what they claim, of settings na
 
 `asked` in the place of `finding` is a question of our own: its verdict is yes or no. `of: epochs to stable` judges
 those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `size: full`
-leaves it unjudged at a smaller size of the study, unless that trains the settings it names as the full one does.
-`device: cuda` leaves it unjudged by runs on anything else. Definitions: docs/definitions.md.
+leaves it unjudged at a smaller size of the study, unless that trains the settings it names as the full one does;
+`device: cuda` leaves it unjudged by runs on anything else. Where a row names several settings, and the others do not
+name the axis in which they differ, they are paired along it; else it stands for the best of them. Definitions:
+docs/definitions.md.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import polars as pl
+
 from paceline.report.claims.learning import fails, learns, worsens
 from paceline.report.claims.results import alike, best, order, worst
 from paceline.report.claims.speed import faster, gains_more
-from paceline.report.claims.values import CONTRADICTED, REPRODUCED, UNTESTABLE, Judged, MissingError, Row
+from paceline.report.claims.values import (
+    CONTRADICTED,
+    REPRODUCED,
+    UNTESTABLE,
+    Judged,
+    MissingError,
+    Row,
+    rows_of,
+    runs_of,
+    settings_of,
+)
 from paceline.report.facts import Facts
 from paceline.report.results import shown
 
 __all__ = ["Claim", "claims", "summary"]
 
+UNREAD = "not judged"
 _ANSWERS = {REPRODUCED: "yes", CONTRADICTED: "no"}
 
 
 class Claim(NamedTuple):
     text: str
     asked: bool  # by the study itself, not by its source
-    verdict: str  # empty where the claim is words alone
+    verdict: str  # empty where the claim is words alone; UNREAD where it has a shape that no claim has
     why: str
 
 
 def claims(facts: Facts) -> tuple[Claim, ...]:
     said = facts.study.published
-    found = said.get("findings") or () if isinstance(said, dict) else ()
-    return tuple(_claim(facts, item) for item in ([found] if isinstance(found, (str, dict)) else found))
+    found = said.get("findings") if isinstance(said, dict) else None
+    return tuple(_claim(facts, item) for item in (found if isinstance(found, list) else [found]) if item is not None)
 
 
 def summary(verdicts: Sequence[str]) -> str:
@@ -59,19 +74,17 @@ def _claim(facts: Facts, item: Any) -> Claim:
     text, asked = str(item.get("finding", item.get("asked", ""))), "finding" not in item
     kinds = [kind for kind in _KINDS if kind in item]
     if not text or len(kinds) != 1:
-        return Claim(text or shown(item), False, "", f"not judged: a claim has one of {', '.join(_KINDS)}")
-    if not _readable(kinds[0], item[kinds[0]]):
-        return Claim(
-            text, asked, "", f"not judged: {kinds[0]} names {_NAMES[kinds[0]][2]}, each as {{optimizer: adam}}"
-        )
+        return Claim(text or shown(item), False, UNREAD, f"a claim has one of {', '.join(_KINDS)}")
+    if wrong := _wrong(kinds[0], item):
+        return Claim(text, asked, UNREAD, wrong)
     if item.get("size") == "full" and (lacks := _lacks(facts, kinds[0])):
         return Claim(text, asked, UNTESTABLE, lacks)
     try:
         verdict, why = _KINDS[kinds[0]](facts, item)
+        if verdict != UNTESTABLE and "device" in item and (other := _elsewhere(facts, item[kinds[0]], item["device"])):
+            verdict, why = UNTESTABLE, f"claimed of {item['device']}; on {other}, {why}"
     except MissingError as missing:
         verdict, why = UNTESTABLE, str(missing)
-    if (device := str(item.get("device", ""))) not in facts.device and verdict != UNTESTABLE:
-        verdict, why = UNTESTABLE, f"claimed of {device}; on {facts.device} {why}"
     return Claim(text, asked, _ANSWERS.get(verdict, verdict) if asked else verdict, why)
 
 
@@ -83,6 +96,23 @@ def _lacks(facts: Facts, kind: str) -> str:
     if not facts.study.part:
         return f"the size '{scale}' is too small for it"
     return f"the size '{scale}' has not all settings" if kind in ("best", "worst") else ""
+
+
+def _elsewhere(facts: Facts, rows: Any, device: str) -> str:
+    """What else than this device the runs were trained on that the rows name; empty if nothing else."""
+    if isinstance(rows, list) and rows and isinstance(rows[0], list):
+        rows = [row for couple in rows for row in couple]
+    runs = pl.concat([runs_of(facts, settings_of(facts, row)) for row in rows_of(rows)])
+    packs = set(runs["pack"]) if "pack" in runs.columns else set()
+    return ", ".join(sorted({facts.devices.get(pack, "an unknown device") for pack in packs} - {device}))
+
+
+def _wrong(kind: str, item: Row) -> str:
+    """What is wrong with the shape of a claim; empty if nothing."""
+    if not _readable(kind, item[kind]):
+        return f"{kind} names {_NAMES[kind][2]}, each as {{optimizer: adam}}"
+    words = [key for key in ("within", "by", "at_most") if key in item and type(item[key]) not in (int, float)]
+    return f"{words[0]} is a number, not {item[words[0]]!r}" if words else ""
 
 
 def _readable(kind: str, said: Any) -> bool:

@@ -1,21 +1,24 @@
-"""Claims on whether training converges."""
-
-from typing import Any
+"""Claims on whether training converges, and whether more of it does harm."""
 
 import polars as pl
 
+from paceline.analyse.curves import best_step
+from paceline.analyse.shape import FLOOR
 from paceline.report.claims.values import (
     CONTRADICTED,
+    OPEN,
     REPRODUCED,
+    UNTESTABLE,
     Judged,
     MissingError,
     Row,
+    few,
     rows_of,
     runs_of,
     settings_of,
+    together,
 )
 from paceline.report.facts import Facts
-from paceline.report.names import listed
 from paceline.report.sentences import at
 
 FAILED = ("diverged", "stalled", "oscillating")
@@ -23,39 +26,63 @@ FAR = 2.0  # a loss this many times that at its best tuned value, and not fallin
 
 
 def fails(facts: Facts, item: Row) -> Judged:
-    return _learnt(facts, item["fails"], wanted=False)
+    return _learnt(facts, rows_of(item["fails"]), wanted=False)
 
 
 def learns(facts: Facts, item: Row) -> Judged:
-    return _learnt(facts, item["learns"], wanted=True)
+    return _learnt(facts, rows_of(item["learns"]), wanted=True)
 
 
-def _learnt(facts: Facts, rows: Any, wanted: bool) -> Judged:
+def _learnt(facts: Facts, rows: list[Row], wanted: bool) -> Judged:
     """Whether most seeds of every setting named learn (or do not): see FAILED and FAR."""
-    found = pl.concat([settings_of(facts, row) for row in rows_of(rows)]).unique(["label", "at"], maintain_order=True)
-    runs = runs_of(facts, found).filter(pl.col("status").is_in(("done", "diverged")))
-    if runs.is_empty():
-        raise MissingError("none of these runs has ended")
-    least = facts.runs.group_by("label", "at").agg(pl.col("loss").mean()).group_by("label").agg(pl.col("loss").min())
+    found = pl.concat([settings_of(facts, row).select("label", "at") for row in rows]).unique(maintain_order=True)
+    ended = runs_of(facts, found).filter(pl.col("status").is_in(("done", "diverged")))
+    judged = ended.filter((pl.col("status") == "diverged") | pl.col("verdict").is_not_null())
+    if judged.is_empty():
+        raise MissingError("none of these runs has ended" if ended.is_empty() else "the curves are too short to tell")
+    runs = _with_failure(facts, judged)
+    each = runs.group_by("label", "at", maintain_order=True).agg(pl.len().alias("n"), pl.col("failed").sum())
+    return together([_most(line, wanted) for line in each.iter_rows(named=True)])
+
+
+def _with_failure(facts: Facts, runs: pl.DataFrame) -> pl.DataFrame:
+    """Losses as good as zero are alike; those below zero have no multiples."""
+    done = facts.runs.filter(pl.col("status") == "done")
+    least = done.group_by("label", "at").agg(pl.col("loss").mean()).group_by("label").agg(pl.col("loss").min())
+    start = facts.rows.drop_nulls("loss").sort("step").group_by("run").agg(pl.col("loss").first().alias("_start"))
     runs = runs.join(least.rename({"loss": "_least"}), on="label", how="left", maintain_order="left")
+    runs = runs.join(start, on="run", how="left", maintain_order="left")
+    zero = FLOOR * pl.col("_start").abs()
+    far = (pl.max_horizontal("loss", zero) > FAR * pl.max_horizontal("_least", zero)) & (pl.col("_least") >= 0)
     failed = (
         (pl.col("status") == "diverged")
         | pl.col("verdict").is_in(FAILED).fill_null(False)
-        | ((pl.col("loss") > FAR * pl.col("_least")) & (pl.col("verdict") != "still improving")).fill_null(False)
+        | (far & (pl.col("verdict") != "still improving")).fill_null(False)
     )
-    each = runs.group_by("label", "at", maintain_order=True).agg(failed.mean().alias("failed"))
-    lost = [at(line) for line in each.iter_rows(named=True) if line["failed"] > 0.5]
-    kept = [at(line) for line in each.iter_rows(named=True) if line["failed"] <= 0.5]
-    said = [f"{listed(lost)} {'does' if len(lost) == 1 else 'do'} not converge"] * bool(lost)
-    said += [f"{listed(kept)} {'converges' if len(kept) == 1 else 'converge'}"] * bool(kept)
-    return (REPRODUCED if not (lost if wanted else kept) else CONTRADICTED), "; ".join(said)
+    return runs.with_columns(failed.alias("failed"))
+
+
+def _most(line: Row, wanted: bool) -> Judged:
+    setting, n, failed = at(line), line["n"], line["failed"]
+    if n < 2:
+        return UNTESTABLE, f"{setting}: {few(n)}"
+    said = f"{setting} converges with {n - failed} of {n} seeds"
+    if 2 * failed == n:
+        return OPEN, said
+    return (REPRODUCED if (2 * failed < n) == wanted else CONTRADICTED), said
 
 
 def worsens(facts: Facts, item: Row) -> Judged:
     """Whether the held-out curves of most seeds worsen after their best: see docs/definitions.md, sweet spot."""
-    found = settings_of(facts, item["worsens"])
-    curves = facts.stable.join(found.select("label"), on="label", how="semi").filter(pl.col("sweet_spot").is_not_null())
+    runs = runs_of(facts, settings_of(facts, rows_of(item["worsens"])[0])).filter(pl.col("status") == "done")
+    rows = facts.rows.join(runs.select("run"), on="run", how="semi", maintain_order="left")
+    curves = best_step(rows, metric=facts.columns.metric).drop_nulls("sweet_spot")
     if curves.is_empty():
         raise MissingError("the curves are too short to tell")
-    worse = int(curves["sweet_spot"].sum())
-    return (REPRODUCED if 2 * worse > curves.height else CONTRADICTED), f"{worse} of {curves.height} seeds worsen"
+    worse, n = int(curves["sweet_spot"].sum()), curves.height
+    said = f"{worse} of {n} curves worsen"
+    if curves.height < 2:
+        return UNTESTABLE, few(1)
+    if 2 * worse == n:
+        return OPEN, said
+    return (REPRODUCED if 2 * worse > n else CONTRADICTED), said

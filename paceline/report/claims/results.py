@@ -6,9 +6,11 @@ from itertools import pairwise as neighbours
 import numpy as np
 import polars as pl
 
-from paceline.analyse.pairs import ALPHA, holm, pairwise
+from paceline.analyse.pairs import ALPHA, holm
 from paceline.report.claims.values import (
     CONTRADICTED,
+    FIRST,
+    HIGHER,
     OPEN,
     REPRODUCED,
     UNTESTABLE,
@@ -18,12 +20,13 @@ from paceline.report.claims.values import (
     compared,
     difference,
     few,
-    higher,
     metric_of,
     more_seeds,
     name,
+    paired,
     rows_of,
     settings_of,
+    together,
     values_of,
 )
 from paceline.report.facts import Facts
@@ -34,25 +37,19 @@ from paceline.report.sentences import at
 
 
 def order(facts: Facts, item: Row) -> Judged:
-    rows = rows_of(item["order"])
-    each = [_pair(facts, item, first, second) for first, second in neighbours(rows)]
-    return _together(each)
+    return together([_ahead(facts, item, first, second) for first, second in neighbours(rows_of(item["order"]))])
 
 
-def _together(each: Sequence[Judged]) -> Judged:
-    """Contradicted where any is; reproduced where all are. The words of those that decide."""
-    verdicts = [verdict for verdict, _ in each]
-    decides = next((word for word in (CONTRADICTED, UNTESTABLE, OPEN) if word in verdicts), REPRODUCED)
-    return decides, "; ".join(why for verdict, why in each if verdict == decides)
-
-
-def _pair(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
+def _ahead(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
     """Whether the first is better than the second, paired by seed and by every axis that neither names."""
-    pair = compared(facts, item, [first, second]).row(0, named=True)
+    try:
+        pair = compared(facts, item, first, second)
+    except MissingError as missing:
+        return UNTESTABLE, str(missing)
     a, b = name(facts, first), name(facts, second)
     if pair["p"] is None:
-        return UNTESTABLE, f"{a} against {b}: {few(pair['n'])}"
-    ahead, behind = (a, b) if pair["a"] == a else (b, a)
+        return UNTESTABLE, f"{a} against {b}: {few(pair['seeds'])}"
+    ahead, behind = (a, b) if pair["a"] == FIRST else (b, a)
     of = "" if metric_of(facts, item) == facts.columns.metric else f" in {metric_of(facts, item)}"
     said = f"{ahead} is ahead of {behind} by {difference(pair)}{of}"
     if pair["p"] < ALPHA and pair["difference"] > float(item.get("within", 0.0)):
@@ -61,31 +58,73 @@ def _pair(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
 
 
 def best(facts: Facts, item: Row) -> Judged:
-    return _extreme(facts, item, item["best"], sign=1)
+    return _extreme(facts, item, rows_of(item["best"])[0], sign=1)
 
 
 def worst(facts: Facts, item: Row) -> Judged:
-    return _extreme(facts, item, item["worst"], sign=-1)
+    return _extreme(facts, item, rows_of(item["worst"])[0], sign=-1)
 
 
 def _extreme(facts: Facts, item: Row, row: Row, sign: int) -> Judged:
-    """Whether what the row names is better (worse) than all it was compared with; Holm-corrected for their number."""
-    values = values_of(facts, item, _candidates(facts, row), by=())
-    mine = {at(line) for line in settings_of(facts, row).iter_rows(named=True)}
-    means = values.group_by("label").agg(pl.col("value").mean()).sort("value", "label", descending=higher(facts, item))
-    order = means["label"].to_list()[::sign]
-    chosen = next(label for label in order if label in mine)
-    rivals = [label for label in order if label not in mine]
-    if not rivals:
+    """Held against all compared settings; where it names tuned values, each setting against its own others."""
+    mine = settings_of(facts, row)
+    if not any(tuned in axes_of(facts, row) for tuned in facts.columns.tune):
+        return _against(facts, item, mine, facts.best, sign)
+    own = [pl.col("label") == label for label in mine["label"].unique(maintain_order=True)]
+    return together([_against(facts, item, mine.filter(one), facts.settings.filter(one), sign) for one in own])
+
+
+def _against(facts: Facts, item: Row, mine: pl.DataFrame, candidates: pl.DataFrame, sign: int) -> Judged:
+    """Whether the best (worst) of mine is better (worse) than every other; what diverged is worse than what did not."""
+    names = {at(line) for line in mine.iter_rows(named=True)}
+    lost = _diverged(facts, candidates)
+    known = [at(line) for line in candidates.iter_rows(named=True)]
+    if not set(known) - names:
         raise MissingError("nothing else was measured beside it")
-    pairs = [_two(facts, item, values, chosen, rival) for rival in rivals]
+    if names <= set(lost) or (sign < 0 and set(lost) - names):
+        return _by_divergence(names, known, lost, sign)
+    values = values_of(facts, item, candidates)
+    means = values.group_by("label").agg(pl.col("value").mean())
+    ranked = means.sort("value", "label", descending=HIGHER[metric_of(facts, item)])["label"].to_list()[::sign]
+    chosen = next((label for label in ranked if label in names), None)
+    rivals = [label for label in ranked if label not in names]
+    if chosen is None or not rivals:
+        raise MissingError("nothing of it was measured" if chosen is None else f"all others diverged: {listed(lost)}")
+    return _ranked(item, chosen, [_two(facts, item, values, chosen, rival) for rival in rivals], sign)
+
+
+def _diverged(facts: Facts, candidates: pl.DataFrame) -> list[str]:
+    """Those of which every run diverged; refused where another has no result."""
+    lost: list[str] = []
+    waiting: list[str] = []
+    for line in candidates.filter(pl.col("mean").is_null()).iter_rows(named=True):
+        runs = facts.runs.filter(pl.col("label") == line["label"])
+        own = runs.filter(pl.col("at") == line["at"])  # none, where no tuned value could be chosen: then all of them
+        (lost if ((own if own.height else runs)["status"] == "diverged").all() else waiting).append(at(line))
+    if waiting:
+        raise MissingError(f"{listed(waiting)} {'has' if len(waiting) == 1 else 'have'} no result")
+    return lost
+
+
+def _by_divergence(names: set[str], known: Sequence[str], lost: Sequence[str], sign: int) -> Judged:
+    said = f"{listed(lost)} diverged with every seed"
+    if set(lost) == set(known):
+        return UNTESTABLE, said
+    if sign > 0 or not names <= set(lost):
+        return CONTRADICTED, said
+    return (REPRODUCED if set(lost) == names else OPEN), said
+
+
+def _ranked(item: Row, chosen: str, pairs: Sequence[Row], sign: int) -> Judged:
+    """By its pairs with every rival, Holm-corrected for their number."""
     p, _ = holm(np.array([np.nan if pair["p"] is None else pair["p"] for pair in pairs]))
     if np.isnan(p).all():
         return UNTESTABLE, few(max(pair["n"] for pair in pairs))
-    apart = [bool(q < ALPHA and pair["difference"] > 0) for q, pair in zip(p, pairs, strict=True)]
+    within = float(item.get("within", 0.0))
+    apart = [bool(q < ALPHA and pair["difference"] > within) for q, pair in zip(p, pairs, strict=True)]
     wanted = [(pair["a"] == chosen) == (sign > 0) for pair in pairs]
     against = [pair for pair, far, right in zip(pairs, apart, wanted, strict=True) if far and not right]
-    unclear = [rival for rival, far in zip(rivals, apart, strict=True) if not far]
+    unclear = [pair["b" if pair["a"] == chosen else "a"] for pair, far in zip(pairs, apart, strict=True) if not far]
     if against:
         most = max(against, key=lambda pair: pair["difference"])
         return CONTRADICTED, f"{most['a']} is ahead of {most['b']} by {difference(most)}"
@@ -95,17 +134,8 @@ def _extreme(facts: Facts, item: Row, row: Row, sign: int) -> Judged:
     return REPRODUCED, f"{nearest['a']} is ahead of {nearest['b']}, the nearest, by {difference(nearest)}"
 
 
-def _candidates(facts: Facts, row: Row) -> pl.DataFrame:
-    """All that a best one is the best of: the tuned values of its compared setting, or all compared settings."""
-    keys = axes_of(facts, row)
-    if not any(name in keys for name in facts.columns.tune):
-        return facts.best
-    return facts.settings.join(settings_of(facts, row).select("label"), on="label", how="semi", maintain_order="left")
-
-
 def _two(facts: Facts, item: Row, values: pl.DataFrame, first: str, second: str) -> Row:
-    table = values.filter(pl.col("label").is_in([first, second]))
-    return pairwise(table, metric="accuracy" if higher(facts, item) else "loss").row(0, named=True)
+    return paired(facts, item, values.filter(pl.col("label").is_in([first, second]))).row(0, named=True)
 
 
 def _with(pairs: Sequence[Row]) -> str:
@@ -115,10 +145,10 @@ def _with(pairs: Sequence[Row]) -> str:
 
 def alike(facts: Facts, item: Row) -> Judged:
     """Whether the 95 % interval of the difference lies within `within` on both sides of 0."""
-    first, second = rows_of(item["alike"])[:2]
-    pair = compared(facts, item, [first, second]).row(0, named=True)
+    first, second = rows_of(item["alike"])
+    pair = compared(facts, item, first, second)
     if pair["low"] is None:
-        return UNTESTABLE, few(pair["n"])
+        return UNTESTABLE, few(pair["seeds"])
     within = float(item.get("within", 0.0))
     said = f"they differ by {difference(pair)}; {shown(within)} was allowed"
     if max(abs(pair["low"]), abs(pair["high"])) <= within:

@@ -1,85 +1,101 @@
 """Claims on speed: which setting trains faster, and where more devices gain more."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from paceline.analyse.pairs import ALPHA, pairwise
 from paceline.analyse.speed import speeds
 from paceline.report.claims.values import (
     CONTRADICTED,
+    FIRST,
     OPEN,
     REPRODUCED,
+    SECOND,
     UNTESTABLE,
     Judged,
     MissingError,
     Row,
     few,
+    keyed,
     more_seeds,
     name,
+    open_axes,
     rows_of,
     runs_of,
-    settings_of,
+    shared_seeds,
+    sides,
 )
 from paceline.report.facts import Facts
 from paceline.report.results import shown
 
 
 def faster(facts: Facts, item: Row) -> Judged:
-    first, second = rows_of(item["faster"])[:2]
-    line = _speed(facts, first, second)
+    first, second = rows_of(item["faster"])
+    line = _speed(_timed(facts, first, second, open_axes(facts, [first, second])))
     a, b = name(facts, first), name(facts, second)
     if line["claim"] == "refused":
         return UNTESTABLE, f"{a} against {b}: {line['why']}"
     said = (
         f"{a} trains {shown(line['ratio'])} times the examples a second of {b} ({_interval(line)}, n = {line['pairs']})"
     )
+    low, high = line["ratio_low"], line["ratio_high"]
     if "at_most" in item:
-        return _at_most(line, float(item["at_most"])), said
+        most = float(item["at_most"])
+        return (REPRODUCED if high <= most else CONTRADICTED if low > most else OPEN), said
     least = float(item.get("by", 1.0))
-    if line["ratio_low"] > 1 and line["ratio_high"] >= least:
-        return REPRODUCED, said
-    return (CONTRADICTED if line["ratio_high"] < max(least, 1.0) else OPEN), said
-
-
-def _at_most(line: Row, most: float) -> str:
-    if line["ratio_high"] <= most:
-        return REPRODUCED
-    return CONTRADICTED if line["ratio_low"] > most else OPEN
+    shows = low >= least if least > 1 else low > 1
+    return (REPRODUCED if shows else CONTRADICTED if high < least else OPEN), said
 
 
 def gains_more(facts: Facts, item: Row) -> Judged:
     """Of two speed-ups, whether the first is the larger: seed by seed, on the log scale."""
-    sides = []
-    for first, second in item["gains_more"]:
-        line = _speed(facts, first, second)
+    couples = [(first, second) for first, second in item["gains_more"]]
+    by = open_axes(facts, [row for couple in couples for row in couple])
+    gains, said = [], []
+    for word, (first, second) in zip((FIRST, SECOND), couples, strict=True):
+        timed = _timed(facts, first, second, by)
+        line = _speed(timed)
         if line["claim"] == "refused":
             raise MissingError(f"{name(facts, first)} against {name(facts, second)}: {line['why']}")
-        mine, other = (_rates(facts, row).select("seed", pl.col("samples_per_second").log()) for row in (first, second))
-        both = mine.join(other, on="seed", how="inner", suffix="_other")
-        gain = pl.col("samples_per_second") - pl.col("samples_per_second_other")
-        sides.append((both.select("seed", gain.alias("value")), line))
-    table = pl.concat([side.with_columns(label=pl.lit(name)) for name, (side, _) in zip("ab", sides, strict=True)])
-    pair = pairwise(table, metric="accuracy").row(0, named=True)
-    said = " against ".join(f"{shown(line['ratio'])} times ({_interval(line)})" for _, line in sides)
-    if pair["p"] is None:
-        return UNTESTABLE, f"{said}: {few(pair['n'])}"
+        gains.append(_gains(timed).with_columns(label=pl.lit(word)))
+        said.append(f"{shown(line['ratio'])} times ({_interval(line)})")
+    table = pl.concat(gains)
+    pair, seeds = pairwise(table, metric="accuracy").row(0, named=True), shared_seeds(table)
+    words = " against ".join(said)
+    if pair["p"] is None or seeds < 2:
+        return UNTESTABLE, f"{words}: {few(seeds)}"
     if pair["p"] >= ALPHA:
-        return OPEN, f"{said}{more_seeds(pair)}"
-    return (REPRODUCED if pair["a"] == "a" else CONTRADICTED), said
+        return OPEN, f"{words}{more_seeds({**pair, 'seeds': seeds})}"
+    return (REPRODUCED if pair["a"] == FIRST else CONTRADICTED), words
 
 
-def _rates(facts: Facts, row: Row) -> pl.DataFrame:
-    runs = runs_of(facts, settings_of(facts, row))
-    if "samples_per_second" not in runs.columns:
-        raise MissingError("no speed was recorded")
-    return runs.filter(pl.col("status") == "done")
+def _timed(facts: Facts, first: Row, second: Row, by: Sequence[str]) -> pl.DataFrame:
+    """The runs of both sides that are done, labelled FIRST and SECOND, keyed by the axes left open."""
+    tables = []
+    for word, row, chosen in zip((FIRST, SECOND), (first, second), sides(facts, first, second, by), strict=True):
+        runs = runs_of(facts, chosen).filter(pl.col("status") == "done")
+        if runs.is_empty() or "samples_per_second" not in runs.columns:
+            raise MissingError("no speed was recorded" if runs.height else f"no run of {name(facts, row)} is done")
+        tables.append(keyed(runs, by).with_columns(label=pl.lit(word)))
+    return pl.concat(tables)
 
 
-def _speed(facts: Facts, first: Row, second: Row) -> Row:
+def _speed(timed: pl.DataFrame) -> Row:
     """The line of `speeds` of the first, the second being its reference."""
-    both = [
-        _rates(facts, row).with_columns(label=pl.lit(name)) for name, row in zip("ab", (first, second), strict=True)
-    ]
-    return speeds(pl.concat(both), "b").filter(pl.col("label") == "a").row(0, named=True)
+    line = speeds(timed, SECOND).filter(pl.col("label") == FIRST).row(0, named=True)
+    if line["claim"] != "refused" and (seeds := shared_seeds(timed)) < 2:
+        return {**line, "claim": "refused", "why": few(seeds)}
+    return line
+
+
+def _gains(timed: pl.DataFrame) -> pl.DataFrame:
+    """seed, own_seed, value: the logarithm of the first's speed less that of the second's."""
+    rate = pl.col("samples_per_second").log()
+    mine, other = (timed.filter(pl.col("label") == word).select("seed", "own_seed", rate) for word in (FIRST, SECOND))
+    both = mine.join(other.drop("own_seed"), on="seed", how="inner", suffix="_other")
+    gain = pl.col("samples_per_second") - pl.col("samples_per_second_other")
+    return both.select("seed", "own_seed", gain.alias("value"))
 
 
 def _interval(line: Row) -> str:

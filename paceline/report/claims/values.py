@@ -1,20 +1,24 @@
 """The verdicts on a claim, and what every judgement shares: the settings it names, their values, their words."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
 from paceline.analyse.pairs import MOST, pairwise
+from paceline.analyse.stable import epochs_to_stable
 from paceline.errors import RecordError
 from paceline.report.facts import Facts
 from paceline.report.names import counted
 from paceline.report.results import shown
-from paceline.report.selection import axes_of, settings
+from paceline.report.selection import axes_of, fixed_of, settings, unknown
 from paceline.report.sentences import at
 
 REPRODUCED, CONTRADICTED, OPEN, UNTESTABLE = "reproduced", "contradicted", "not separated", "not testable here"
 STABLE = "epochs to stable"
+HIGHER = {"accuracy": True, "validation_accuracy": True, "loss": False, "validation_loss": False, STABLE: False}
+FIRST, SECOND = "first", "second"
 Row = dict[str, Any]
 Judged = tuple[str, str]  # verdict and why
 
@@ -27,7 +31,17 @@ def rows_of(rows: Any) -> list[Row]:
     return list(rows) if isinstance(rows, list) else [rows]
 
 
+def together(each: Sequence[Judged]) -> Judged:
+    """Contradicted where any is; reproduced where all are. The words of those that decide."""
+    verdicts = [verdict for verdict, _ in each]
+    decides = next((word for word in (CONTRADICTED, UNTESTABLE, OPEN) if word in verdicts), REPRODUCED)
+    return decides, "; ".join(why for verdict, why in each if verdict == decides)
+
+
 def settings_of(facts: Facts, row: Row) -> pl.DataFrame:
+    """Those the row names, best first."""
+    if strange := unknown(facts, row):
+        raise MissingError(f"the study does not vary {', '.join(strange)}")
     found = settings(facts, row).filter(pl.col("mean").is_not_null() | (pl.col("diverged") > 0))
     if found.is_empty():
         raise MissingError(f"nothing was measured here of {', '.join(f'{k} {shown(v)}' for k, v in row.items())}")
@@ -39,6 +53,38 @@ def runs_of(facts: Facts, chosen: pl.DataFrame) -> pl.DataFrame:
     return facts.runs.join(chosen.select("label", "at"), on=["label", "at"], how="semi", maintain_order="left")
 
 
+def open_axes(facts: Facts, rows: Sequence[Row]) -> list[str]:
+    """The compared axes that no row names: values are paired by these too."""
+    named = {name for row in rows for name in axes_of(facts, row)}
+    by_case = any(fixed_of(facts, row) for row in rows)
+    return [name for name in facts.columns.compare if name not in named and not (by_case and name == "case")]
+
+
+def side(facts: Facts, row: Row, by: Sequence[str]) -> pl.DataFrame:
+    """The settings of a row, one for every value of the axes left open: of several the best."""
+    found = settings_of(facts, row)
+    return found.unique(list(by), keep="first", maintain_order=True) if by else found.head(1)
+
+
+def sides(facts: Facts, first: Row, second: Row, by: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    both = side(facts, first, by), side(facts, second, by)
+    if both[0].select("label", "at").equals(both[1].select("label", "at")):
+        raise MissingError("both sides name the same setting")
+    return both
+
+
+def keyed(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """`seed` made of the seed and the axes left open, so that pairs agree in both; `own_seed` is the seed."""
+    key = pl.concat_str(*(pl.col(name).cast(pl.String).fill_null("") for name in (*by, "seed")), separator=" ")
+    return runs.with_columns(key.alias("seed"), pl.col("seed").alias("own_seed"))
+
+
+def shared_seeds(table: pl.DataFrame) -> int:
+    """How many seeds the two labels of a keyed table share."""
+    keys = table.group_by("seed").agg(pl.col("label").n_unique().alias("labels"), pl.col("own_seed").first())
+    return keys.filter(pl.col("labels") > 1)["own_seed"].n_unique()
+
+
 def name(facts: Facts, row: Row) -> str:
     """What the row names, in words: its setting where it is one, else its keys."""
     found = settings(facts, row)
@@ -48,29 +94,33 @@ def name(facts: Facts, row: Row) -> str:
 
 
 def metric_of(facts: Facts, item: Row) -> str:
-    return str(item.get("of", facts.columns.metric))
+    metric = str(item.get("of", facts.columns.metric))
+    if metric not in HIGHER:
+        raise MissingError(f"'{metric}' is nothing that was measured")
+    return metric
 
 
-def higher(facts: Facts, item: Row) -> bool:
-    return metric_of(facts, item) == "accuracy"
+def paired(facts: Facts, item: Row, table: pl.DataFrame) -> pl.DataFrame:
+    return pairwise(table, metric="accuracy" if HIGHER[metric_of(facts, item)] else "loss")
 
 
-def compared(facts: Facts, item: Row, rows: Sequence[Row]) -> pl.DataFrame:
-    """The one line of `pairwise` for two rows."""
-    named = {name for row in rows for name in axes_of(facts, row)}
-    others = [name for name in facts.columns.compare if name not in named and name != "case"]
-    tables = []
-    for row in rows:
-        values = values_of(facts, item, settings_of(facts, row), by=others)
-        tables.append(values.with_columns(label=pl.lit(name(facts, row))))
-    return pairwise(pl.concat(tables), metric="accuracy" if higher(facts, item) else "loss")
+def compared(facts: Facts, item: Row, first: Row, second: Row) -> Row:
+    """The line of `pairwise` for two rows, with `seeds`; without p and interval where they share fewer than two."""
+    by = open_axes(facts, [first, second])
+    both = zip((FIRST, SECOND), sides(facts, first, second, by), strict=True)
+    table = pl.concat([values_of(facts, item, chosen, by).with_columns(label=pl.lit(word)) for word, chosen in both])
+    line, seeds = paired(facts, item, table).row(0, named=True), shared_seeds(table)
+    unsure = {"p": None, "low": None, "high": None} if seeds < 2 else {}
+    return {**line, **unsure, "seeds": seeds}
 
 
-def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """label (the setting), seed and value of the runs of some settings; as `seed`, the seed and what `by` names."""
-    runs, metric = runs_of(facts, chosen), metric_of(facts, item)
+def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+    """label (the setting), seed (see `keyed`), own_seed and value of the runs of some settings that are done."""
+    runs, metric = runs_of(facts, chosen).filter(pl.col("status") == "done"), metric_of(facts, item)
     if metric == STABLE:
-        runs = runs.drop("value").join(facts.stable.select("run", pl.col("stable_epoch").alias("value")), on="run")
+        rows = facts.rows.join(runs.select("run"), on="run", how="semi", maintain_order="left")
+        stable = epochs_to_stable(rows, metric=facts.columns.metric).select("run", value="stable_epoch")
+        runs = runs.drop("value").join(stable, on="run", how="left", maintain_order="left")
     elif metric not in runs.columns:
         raise MissingError(f"'{metric}' is nothing that was measured")
     elif metric != facts.columns.metric:
@@ -79,20 +129,25 @@ def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str]) 
     if runs.is_empty():
         raise MissingError("no curve became stable" if metric == STABLE else f"no {metric} was measured")
     names = pl.Series("label", [at(line) for line in runs.iter_rows(named=True)], pl.String)
-    key = pl.concat_str(*(pl.col(name).cast(pl.String) for name in (*by, "seed")), separator=" ")
-    return runs.with_columns(names).select("label", key.alias("seed"), pl.col("value").cast(pl.Float64))
+    return keyed(runs.with_columns(names), by).select("label", "seed", "own_seed", pl.col("value").cast(pl.Float64))
 
 
 def difference(pair: Row) -> str:
+    n = f"n = {pair['n']}"
+    if (seeds := int(pair.get("seeds", pair["n"]))) != pair["n"]:
+        n = f"{n} pairs of {counted(seeds, 'seed')}"
     if pair["low"] is None or pair["low"] == pair["high"]:
-        return f"{shown(pair['difference'])} (n = {pair['n']})"
-    return f"{shown(pair['difference'])} (95 % interval {shown(pair['low'])} to {shown(pair['high'])}, n = {pair['n']})"
+        return f"{shown(pair['difference'])} ({n})"
+    return f"{shown(pair['difference'])} (95 % interval {shown(pair['low'])} to {shown(pair['high'])}, {n})"
 
 
 def more_seeds(pair: Row) -> str:
     more = pair["more_seeds"]
-    return f"; about {counted(more, 'more seed')} would tell" if more and more < MOST else ""
+    if not more or more >= MOST:
+        return ""
+    more = math.ceil(more * pair.get("seeds", pair["n"]) / pair["n"])
+    return f"; about {counted(more, 'more seed')} would tell"
 
 
-def few(n: int) -> str:
-    return "one seed" if n == 1 else "no seed in common"
+def few(seeds: int) -> str:
+    return "one seed" if seeds == 1 else "no seed in common"
