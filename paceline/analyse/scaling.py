@@ -8,6 +8,7 @@ import polars as pl
 from paceline.analyse.intervals import with_interval
 from paceline.analyse.quantiles import median_place
 from paceline.analyse.ratios import medians, ratios
+from paceline.analyse.target import ALONE
 
 RATES = ("samples_per_second",)
 TIMES = ("seconds_per_epoch", "seconds_to_target", "turnaround")
@@ -205,7 +206,7 @@ def _with_refusal(table: pl.DataFrame, by: list[str], value: str, *, censored: b
         .when(shared.any().over(by))
         .then(
             pl.format(
-                "{} of {} runs were timed {}, not exclusive; run them one at a time (--jobs 1, or measure: time)",
+                f"{{}} of {{}} runs were timed {{}}, not exclusive; {ALONE}",
                 shared.sum().over(by),
                 n,
                 timing.filter(shared).first().over(by),

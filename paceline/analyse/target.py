@@ -8,6 +8,7 @@ from paceline.analyse.held_out import curve, higher_is_better
 from paceline.analyse.quantiles import median_place
 
 ENDED = ("done", "diverged", "failed")
+ALONE = "train them one by one (--jobs 1 --no-stack, or measure: time), into another --out"
 _COSTS = ("steps", "epochs", "examples", "seconds")
 
 
@@ -65,13 +66,12 @@ def _at(name: str, place: str) -> pl.Expr:
 def _refuse(table: pl.DataFrame) -> pl.DataFrame:
     """Takes seconds away where not every run was timed alone, and says so."""
     shared = pl.col("_shared") > 0
-    words = pl.format(
-        "no seconds: {} of {} runs were timed {}, not exclusive, so that others slowed their clock; "
-        "run them one at a time (--jobs 1, or measure: time)",
-        "_shared",
-        "n",
-        "_how",
+    why = (
+        pl.when(pl.col("_how") == "oversubscribed")
+        .then(pl.lit(": there were more processes than cores"))
+        .otherwise(pl.lit(f", so that others slowed their clock; {ALONE}"))
     )
+    words = pl.format("no seconds: {} of {} runs were timed {}, not exclusive{}", "_shared", "n", "_how", why)
     return table.with_columns(
         pl.when(~shared).then("seconds").alias("seconds"), pl.when(shared).then(words).alias("refusal")
     )

@@ -244,6 +244,8 @@ def write_study(session: Session) -> None:
             "file": study.document.file,
             "folder": str(study.folder),
             "scale": study.scale,
+            "changed": study.changed,
+            "part": study.part,
             "study": said,
         },
     )

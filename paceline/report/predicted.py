@@ -86,11 +86,43 @@ def _forecast(of: Asked, keys: dict[str, Any], runs: pl.DataFrame) -> Forecast:
     name = of.found.named(keys)
     title = f"{name + ', ' if name else ''}{scaling} scaling ({_SHARED[scaling]})"
     why = speed["refusal"][0]
+    short = _short(runs, of.counts, scaling)
     times, about = _times(of, timed, runs, scaling, why)
     misfit = _misfit(timed, counts, scaling)
     left = [f"Left out: {worded(each, of.found)}." for each in refused]
     checks = (_check(laws, "too few counts were measured" if misfit else why, counts), misfit, *about, *left)
-    return Forecast(keys, scaling, title, laws, _priced_speed(speed, of.price), times, tuple(filter(None, checks)))
+    said = tuple(filter(None, (*short.said(), *checks)))
+    speed, times = (_without(table, short) for table in (speed, times))
+    return Forecast(keys, scaling, title, laws, _priced_speed(speed, of.price), times, said)
+
+
+class Short(NamedTuple):
+    """Counts of devices for which a batch has too few examples: no study may say them."""
+
+    counts: tuple[int, ...]
+    why: str
+
+    def said(self) -> Iterator[str]:
+        if self.counts:
+            yield f"Refused for {', '.join(map(str, self.counts))} devices: {self.why}."
+
+
+def _short(runs: pl.DataFrame, counts: Sequence[int], scaling: str) -> Short:
+    """Where devices share a batch. Of one that changes with the epoch nothing is known here."""
+    batch = runs["global_batch"].max() if scaling == STRONG else None
+    if not isinstance(batch, int):
+        return Short((), "")
+    return Short(tuple(count for count in counts if count > batch), f"a batch of {batch} has no example for each")
+
+
+def _without(table: pl.DataFrame, short: Short) -> pl.DataFrame:
+    """Of the counts refused nothing but the reason."""
+    if not short.counts or table.is_empty():
+        return table
+    there = pl.col("devices").is_in(short.counts)
+    values = [name for name in table.columns if name not in ("devices", "global_batch", "refusal")]
+    reason = pl.when(there).then(pl.lit(short.why)).otherwise("refusal").alias("refusal")
+    return table.with_columns(*(pl.when(~there).then(name).alias(name) for name in values), reason)
 
 
 def _check(laws: pl.DataFrame, why: str | None, counts: Sequence[int]) -> str:
@@ -264,12 +296,13 @@ def _speed(made: Forecast) -> pl.DataFrame:
     names = {"examples_per_second": "examples a second", "million_cost": "cost of 1M examples",
              "million_cost_low": "cost low", "million_cost_high": "cost high"}  # fmt: skip
     wanted = ("devices", "examples_per_second", "low", "high", "stands", *(n for n in names if n.startswith("million")))
-    return _whole(made.speed.select(name for name in wanted if name in made.speed.columns)).rename(names, strict=False)
+    table = made.speed.drop_nulls("law")
+    return _whole(table.select(name for name in wanted if name in table.columns)).rename(names, strict=False)
 
 
 def _seconds(made: Forecast) -> pl.DataFrame:
     names = {"global_batch": "batch of all", "cost_low": "cost low", "cost_high": "cost high"}
-    return made.times.drop("model", "refusal").rename(names, strict=False)
+    return made.times.drop_nulls("seconds").drop("model", "refusal").rename(names, strict=False)
 
 
 def _whole(table: pl.DataFrame) -> pl.DataFrame:

@@ -117,8 +117,8 @@ def _verdict(facts: Facts, got: dict[str, Any], value: float, half: float) -> st
     interval, mean +- t sd sqrt(1 + 1/n); within EXACT of it where nothing is random."""
     if unlike := facts.study.published.get("unlike") if isinstance(facts.study.published, dict) else None:
         return f"{UNTESTABLE}: {unlike}"
-    if facts.study.scale and not facts.study.part:
-        return f"{UNTESTABLE}: not the full size"
+    if not facts.study.part:
+        return f"{UNTESTABLE}: not the full study"
     if got["n"] < 2:
         return f"{UNTESTABLE}: {'one seed' if got['n'] else 'no result'}"
     reach = float(t_quantile(np.array([got["n"]], dtype=np.float64))[0]) * got["sd"] * math.sqrt(1 + 1 / got["n"])

@@ -224,8 +224,8 @@ def _saturated(facts: Facts, usage: Usage) -> Iterator[str]:
 def _chosen(facts: Facts, usage: Usage) -> Iterator[str]:
     if usage.tradeoff.is_empty() or not usage.tradeoff["choice"].any():
         return
-    refused = usage.speeds.filter(pl.col("claim") == "refused")["label"] if usage.speeds.height else []
-    if usage.tradeoff.filter(pl.col("good").fill_null(False), pl.col("label").is_in(list(refused))).height:
+    refused = [row["label"] for row in usage.speeds.iter_rows(named=True) if row["claim"] == "refused"]
+    if usage.tradeoff.filter(pl.col("good").fill_null(False), pl.col("label").is_in(refused)).height:
         return
     row = usage.tradeoff.filter("choice").row(0, named=True)
     metric = facts.columns.metric

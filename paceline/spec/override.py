@@ -3,7 +3,7 @@
 from typing import Any
 
 from paceline.errors import StudyError, nearest
-from paceline.spec.document import Document, parse
+from paceline.spec.document import Document, Lines, parse
 
 _STUDY = (
     "name",
@@ -23,28 +23,35 @@ Path = tuple[str, ...]
 
 
 def override(document: Document, key: str, value: Any, label: str) -> Document:
-    """`steps=200` sets the base and every case; for an axis it replaces the axis; `tune.lr=[...]` goes by path;
-    `cases=[a, b]` keeps those cases."""
-    if isinstance(value, str):
-        value = _parse(value, label)
+    """`steps=200` sets the base and every case that says it; for an axis it replaces the axis; `tune.lr=[...]` goes by
+    path; `cases=[a, b]` keeps those cases. `loader=4` takes `loader.workers` out of base and cases, and
+    `loader.workers=4` goes into every case that has a loader of its own."""
     data, lines = _copy(document.data), dict(document.lines)
     if not isinstance(data, dict):
         return document
     if key == "cases" and isinstance(value, list) and value and all(isinstance(name, str) for name in value):
         value = _keep(_mapping(data.get("cases")), value, label)
     for path in _places(data, key, label):
+        for inner in _inside(data, path):
+            del _at(data, path[:-1])[inner[-1]]
+            _forget(lines, inner)
         _write(data, path, [value] if _is_axis(path) and not _is_axis_value(value) else value)
-        for old in [known for known in lines if known[: len(path)] == path]:
-            del lines[old]
+        _forget(lines, path)
         lines[path] = label
     return Document(document.file, data, lines)
 
 
-def _parse(value: str, label: str) -> Any:
+def read_value(value: str, label: str) -> Any:
+    """What stands behind the = of `--set key=value`, read as a study file would read it."""
     try:
         return parse(value, label).data
     except StudyError as error:
         raise StudyError(error.message, where=label) from None
+
+
+def _forget(lines: Lines, path: Path) -> None:
+    for old in [known for known in lines if known[: len(path)] == path]:
+        del lines[old]
 
 
 def _is_axis(path: Path) -> bool:
@@ -68,11 +75,23 @@ def _places(data: dict[str, Any], key: str, label: str) -> list[Path]:
             return [(axes, key)]
     places: list[Path] = [("base", key)]
     for name, case in _mapping(data.get("cases")).items():
-        if key in _mapping(case):
-            places.append(("cases", name, key))
         if key in _mapping(_mapping(case).get("tune")):
             places.append(("cases", name, "tune", key))
+        elif {key, head} & _mapping(case).keys() or _inside(data, ("cases", name, key)):
+            places.append(("cases", name, key))
     return places
+
+
+def _inside(data: dict[str, Any], path: Path) -> list[Path]:
+    """The dotted keys that stand beside a key of base or of a case and reach into it."""
+    settings = (path[0], len(path)) in (("base", 2), ("cases", 3))
+    return [(*path[:-1], key) for key in _at(data, path[:-1]) if key.startswith(f"{path[-1]}.")] if settings else []
+
+
+def _at(data: dict[str, Any], path: Path) -> dict[str, Any]:
+    for step in path:
+        data = _mapping(data.get(step))
+    return data
 
 
 def _named(data: dict[str, Any], head: str, rest: str, label: str) -> Path:

@@ -8,11 +8,13 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from paceline.errors import StudyError, nearest
 from paceline.spec.document import Document, KeyPath, read
-from paceline.spec.override import override
+from paceline.spec.full import alike, within
+from paceline.spec.override import override, read_value
 from paceline.spec.run import FIELDS, GROUPS, PARTS, Frozen, Number, Whole
 
 _SETTINGS = tuple(name for name in FIELDS if name != "trial")
 _NESTED = (*PARTS, *GROUPS)
+_SIZE = "the size '{}'"
 MAX_RUNS = 1_000_000
 
 
@@ -55,6 +57,8 @@ class Study(Frozen):
     _document: Document = PrivateAttr()
     _folder: Path = PrivateAttr()
     _scale: str = PrivateAttr("")
+    _changed: str = PrivateAttr("")
+    _part: bool = PrivateAttr(True)
 
     @property
     def document(self) -> Document:
@@ -67,35 +71,56 @@ class Study(Frozen):
 
     @property
     def scale(self) -> str:
-        """Which of its named sizes this is; empty for the full study."""
+        """Which of its named sizes was asked for; empty if none was."""
         return self._scale
 
     @property
+    def changed(self) -> str:
+        """What makes its settings others than those of its file: `the size 'quick'`, `--set steps=1`, or both; empty
+        for the full study, whatever its seeds."""
+        return self._changed
+
+    @property
     def part(self) -> bool:
-        """Whether its size changes only which settings and seeds there are: their runs are those of the full study."""
-        changed = self.scales.get(self._scale, {"": None})
-        axes = {"repeat", *self.compare, *self.tune}
-        return all(
-            key.removeprefix("compare.").removeprefix("tune.") in axes or (key == "cases" and isinstance(value, list))
-            for key, value in changed.items()
-        )
+        """Whether each of its settings is one of the full study: settings may be left out, seeds be others, and no
+        run trains otherwise. True of the full study too."""
+        return self._part
 
 
 def load(file: Path, *, sets: list[str] | None = None, seeds: int | None = None, scale: str | None = None) -> Study:
-    document = _accept_case_list(read(file))
+    document = full = _accept_case_list(read(file))
+    steps: list[tuple[str, Document]] = []  # what changed it, and what it was then
     if scale is not None:
         document = _rescale(document, scale)
+        steps.append((_SIZE.format(scale), document))
     for text in sets or []:
         key, equals, value = text.partition("=")
+        label = f"--set {text}"
         if not equals or not key.strip():
-            raise StudyError("say key=value, as in --set steps=200.", where=f"--set {text}")
-        document = override(document, key.strip(), value, f"--set {text}")
+            raise StudyError("say key=value, as in --set steps=200.", where=label)
+        document = _accept_case_list(override(document, key.strip(), read_value(value, label), label))
+        steps.append((label, document))
     if seeds is not None:
         document = override(document, "repeat", seeds, f"--seeds {seeds}")
-    return from_document(document, file.resolve().parent, scale or "")
+    changed = "" if alike(document.data, full.data) else _changes(full, steps)
+    part = within(document.data, full.data)
+    return from_document(document, file.resolve().parent, scale or "", changed=changed, part=part)
 
 
-def from_document(document: Document, folder: Path, scale: str = "") -> Study:
+def _changes(document: Document, steps: list[tuple[str, Document]]) -> str:
+    changed = []
+    for label, after in steps:
+        if not alike(after.data, document.data):
+            changed.append(label)
+        document = after
+    return " and ".join(filter(None, [", ".join(changed[:-1]), *changed[-1:]]))
+
+
+def from_document(
+    document: Document, folder: Path, scale: str = "", *, changed: str | None = None, part: bool | None = None
+) -> Study:
+    """A study from what a file or a record says. Where `changed` and `part` are not known, as of records that do not
+    keep them, both are taken from the scale: from what it changes, not from the values it gives that."""
     document = _accept_case_list(document)
     if not isinstance(document.data, dict):
         raise document.error((), "a study is a mapping with name, base, compare, tune, cases and repeat.")
@@ -106,8 +131,19 @@ def from_document(document: Document, folder: Path, scale: str = "") -> Study:
         path, message = said(error)
         raise document.error(path, message) from None
     study._document, study._folder, study._scale = document, folder, scale
+    study._changed = changed if changed is not None else _SIZE.format(scale) if scale else ""
+    study._part = part if part is not None else _only_axes(study)
     _check_axes(study)
     return study
+
+
+def _only_axes(study: Study) -> bool:
+    """Whether its size changes only seeds, cases and axes."""
+    axes = {"repeat", *study.compare, *study.tune}
+    return not study.scale or all(
+        key.removeprefix("compare.").removeprefix("tune.") in axes or (key == "cases" and isinstance(value, list))
+        for key, value in study.scales.get(study.scale, {"": None}).items()
+    )
 
 
 _PLAINLY = {
@@ -163,8 +199,8 @@ def _rescale(document: Document, scale: str) -> Document:
             ("scales",),
             f"no scale '{scale}' here. {nearest(scale, scales or {}) if scales else 'The study has none.'}",
         )
-    for key, value in scales[scale].items():
-        document = override(document, key, value, document.where(("scales", scale, key)))
+    for key in sorted(scales[scale], key=lambda key: key.count(".")):  # a part before what is set inside it
+        document = override(document, key, scales[scale][key], document.where(("scales", scale, key)))
     return document
 
 

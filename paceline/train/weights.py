@@ -1,4 +1,5 @@
-"""Weights from a file into a network: safetensors, npz or a torch file of tensors alone. Nothing is unpickled."""
+"""Weights from a file into a network: safetensors, npz, or a torch file, which torch unpickles by its reader of tensors
+alone (`weights_only=True`); one that holds more is refused."""
 
 import re
 import zipfile

@@ -108,7 +108,8 @@ def test_oversubscribed_and_shared_runs_are_refused_for_time() -> None:
     shared = runs_of({1: [10.0, 10.0], 2: [6.0, 6.0]}, timing=pl.when(pl.col("devices") == 1).then(pl.lit("shared")).otherwise(pl.lit("exclusive")))  # fmt: skip
     found = speedups(shared, ["model"], of="seconds_per_epoch")
     assert found["stands"].to_list() == ["refused", "refused"]
-    assert "timed shared, not exclusive" in of(found, 1)["refusal"]
+    mend = "train them one by one (--jobs 1 --no-stack, or measure: time), into another --out"
+    assert of(found, 1)["refusal"] == f"2 of 2 runs were timed shared, not exclusive; {mend}"
     assert of(found, 2)["refusal"].startswith("the smallest count, 1 device, is refused")
     left, why = usable(runs, ["model"], of="seconds_per_epoch")
     assert left["devices"].unique().sort().to_list() == [1, 2]

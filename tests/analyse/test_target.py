@@ -55,7 +55,17 @@ def test_seconds_are_refused_in_words() -> None:
     found = reach([1, 2, 3], timing=["exclusive", "shared", None])
     assert found["seconds"] is None
     assert found["steps"] == 20
-    assert str(found["refusal"]).startswith("no seconds: 2 of 3 runs were timed shared or unknown, not exclusive")
+    assert found["refusal"] == (
+        "no seconds: 2 of 3 runs were timed shared or unknown, not exclusive, so that others slowed their clock; "
+        "train them one by one (--jobs 1 --no-stack, or measure: time), into another --out"
+    )
+
+
+def test_more_processes_than_cores_are_not_mended_by_training_one_by_one() -> None:
+    found = reach([1, 2, 3], timing=["exclusive", "oversubscribed", "oversubscribed"])
+    assert found["refusal"] == (
+        "no seconds: 2 of 3 runs were timed oversubscribed, not exclusive: there were more processes than cores"
+    )
 
 
 def test_the_interval_of_the_median_holds_it_and_is_the_range_below_six() -> None:

@@ -26,6 +26,9 @@ UNSAID = {"data": "digits", "model": "softmax", "optimizer": "gd", "lr": 0.1, "s
 COPIED = ("paceline", "tests", "docs", "examples", "Makefile", "pyproject.toml", "README.md", "constraints.txt")
 _ABSENT = re.compile(r"Data set '(\w+)' (?:lacks the file|is not here)")
 _PLACE = re.compile(r"\b[A-Z]{3,}\b")
+_SET = re.compile(r"\w+=")
+AROUND = ("exec", "srun", "export")
+KNOWN = ("source", "git", "cd", "pip", "python", "python3", "sbatch", "wait")  # what a page may say besides ours
 
 
 class AbsentError(Exception):
@@ -180,6 +183,9 @@ class Page:
 
     def _read(self, words: list[str]) -> None:
         """Looks a command over without running it."""
+        words = _bare(words)
+        if not words:
+            return
         if words[0] == "make":
             _read_make(words[1:])
         elif words[0] == "paceline":
@@ -191,7 +197,17 @@ class Page:
             assert (said.module, said.training_script) == (True, "paceline"), "torchrun ... -m paceline run STUDY"
             _read_paceline(said.training_script_args)
         else:
-            assert words[0] in ("source", "git", "cd", "pip", "python", "python3"), f"what is `{words[0]}`?"
+            assert words[0] in KNOWN, f"what is `{words[0]}`?"
+
+
+def _bare(words: list[str]) -> list[str]:
+    """A command without what a shell or Slurm puts around it: variables, exec, srun, and a & at its end. None of it is
+    left where a line only sets a variable."""
+    while words and (words[0] in AROUND or _SET.match(words[0])):
+        if "$(" in words[0]:
+            return []
+        words = words[1:]
+    return words[:-1] if words[-1:] == ["&"] else words
 
 
 def _read_make(words: list[str]) -> None:

@@ -76,6 +76,8 @@ def test_the_blocks_of_a_page_run_in_order(tmp_path):
         ("    make dmeo\n", "no target dmeo"),
         ("    make demo TORCH=x\n", "no variable TORCH"),
         ("    rm -rf x\n", "what is `rm`"),
+        ("<!-- test: parse needs Slurm -->\n    exec paceline runn study.yaml\n", "no verb `runn"),
+        ("<!-- test: parse needs Slurm -->\n    A=1 srun torchrun --nnodes=2 -m paceline runn x &\n", "no verb `runn"),
         ("```python\n1 / 0\n```\n", "division by zero"),
         ("```yaml\nbase: {optimizer: adan}\n```\n", "unknown optimizer 'adan'"),
         ("    paceline check quickstart\n\n```text\nquickstart: fine. ... 3 seeds; 72 runs.\n```\n", "not printed"),
@@ -97,6 +99,17 @@ def test_what_is_written_for_the_reader_alone_is_not_run(tmp_path):
     paceline data get mnist
     paceline compare runs/NAME elsewhere/NAME
     torchrun --nnodes=2 --nproc-per-node=4 -m paceline run study.yaml
+    sbatch job.sh
+
+<!-- test: parse it needs Slurm -->
+```sh
+#!/bin/bash
+#SBATCH --array=1-8
+first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+CUDA_VISIBLE_DEVICES=0 paceline run study.yaml &
+wait
+exec srun torchrun --nnodes=2 --rdzv-endpoint="$first:29500" -m paceline run study.yaml
+```
 """
     walk(STUDY + text, tmp_path)
     assert not (tmp_path / "runs").exists()

@@ -1,5 +1,6 @@
 """The pages of docs/reference that a script writes are current, and links of all pages lead somewhere."""
 
+import inspect
 import json
 import re
 import runpy
@@ -33,6 +34,41 @@ def test_the_reference_has_every_key_part_verb_and_option():
     options = [option for said in verb.params for option in said.opts if option.startswith("--") and option != "--help"]
     assert options
     assert not [option for option in options if f"`{option}" not in pages["cli"]]
+
+
+def test_the_reference_has_every_function_of_python_and_what_results_hold():
+    from dataclasses import fields
+
+    from paceline import api
+    from paceline.report.answer import Answer
+
+    made = runpy.run_path(str(ROOT / "docs" / "reference.py"))
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    for name in made["FUNCTIONS"]:
+        text = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        assert all(f"    {argument}: " in text for argument in inspect.signature(getattr(api, name)).parameters)
+    for kind, more in ((api.Results, ("answer", "advice")), (Answer, ("text", "table(key: str)", "figures"))):
+        text = page.split(f"\n## {kind.__name__}\n")[1].split("\n## ")[0]
+        assert not [name for name in (*(field.name for field in fields(kind)), *more) if f"| `{name}` |" not in text]
+    said = [name.split(".") for name in made["UNSAID"]]
+    assert not [(kind, name) for kind, name in said if f"| `{name}` |" not in page.split(f"\n## {kind}\n")[1]]
+
+
+def test_the_reference_has_every_claim_that_can_be_judged():
+    from paceline.report.claims import _KINDS
+
+    text = (ROOT / "docs" / "reference" / "study-file.md").read_text().split("\n## published\n")[1]
+    options = ("asked", "of", "within", "by", "at_most", "size", "device", "unlike", "source", "rows")
+    assert not [name for name in (*_KINDS, *options) if not re.search(rf"\b{name}\b", text)]
+
+
+def test_every_variable_of_ours_is_in_the_table():
+    text = (ROOT / "docs" / "reference" / "records.md").read_text()
+    code = "".join(file.read_text() for file in (ROOT / "paceline").rglob("*.py"))
+    named = set(re.findall(r"PACELINE_[A-Z_]+", code))
+    read = set(re.findall(r"""environ(?:\.get\(|\[)"([A-Z_]+)""", code))
+    assert named < read
+    assert not [name for name in read if f"`{name}`" not in text]
 
 
 def _anchors(text: str) -> set[str]:

@@ -51,6 +51,7 @@ def test_the_study_is_kept_as_it_was_resolved(tmp_path: Path) -> None:
     list(execute(open_session(study, tmp_path / "runs")))
     kept = read_study(StudyFolder(tmp_path / "runs" / "s"))
     assert (kept.base["steps"], kept.repeat, kept.folder) == (4, 2, tmp_path)
+    assert (kept.scale, kept.changed, kept.part) == ("", "--set steps=4", False)
 
 
 @either_way

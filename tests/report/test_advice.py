@@ -13,6 +13,7 @@ import pytest
 from paceline.errors import StudyError
 from paceline.plan.expand import Trial
 from paceline.report.advice import Advised, advise
+from paceline.report.advice.allowed import beyond
 from paceline.report.advice.kinds import (
     ACCURACY,
     HINT,
@@ -35,7 +36,7 @@ from paceline.spec import Run
 
 from .recorded import DIGITS, Made, learning, made
 from .sharing import STRONG, TARGET, four_cores, shared
-from .test_usage import LOADERS, known_of
+from .test_usage import LOADERS, known_of, result, spent, status, timed
 
 BATCHES = """
 name: batches
@@ -178,6 +179,21 @@ def test_a_target_seen_too_seldom_is_a_hint():
     assert named(fine, "use adam instead of gd").sure == SHOWN
 
 
+def test_a_run_that_broke_off_is_not_fast():
+    text = OPTIMIZERS.replace("repeat: 4", "repeat: 5").replace("[gd, adam, rmsprop]", "[gd, adam]")
+
+    def broke(run: Run) -> bool:
+        return run.optimizer.name == "adam" and run.seed > 0
+
+    found = study(
+        text,
+        lambda run: 0.3 if broke(run) else 0.9,
+        lambda run: 0.1 if broke(run) else 1.0,
+        status=lambda trial: "diverged" if broke(trial.run) else "done",
+    )
+    assert not [one for one in found.advice if "adam" in one.change and one.kind in (TIME, TRADE)]
+
+
 def test_a_better_result_is_shown_with_its_interval():
     found = study(
         OPTIMIZERS, lambda run: 0.9 if run.optimizer.name == "adam" else 0.8, spread=lambda run: len(run.optimizer.name)
@@ -270,6 +286,15 @@ def test_devices_that_gain_and_devices_that_do_not(tmp_path: Path):
     assert "times fewer device-hours" in fewer.gain.said  # type: ignore[union-attr]
 
 
+def test_devices_that_share_no_seed_are_held_against_those_that_do(tmp_path: Path):
+    text = STRONG.replace("[1, 2, 4, 8]", "[1, 2, 4]").replace("repeat: 3", "repeat: 4")
+    seeds = {1: (0, 1), 2: (0, 1, 2, 3), 4: (2, 3)}
+    found = shared(text, tmp_path, status=lambda run: "done" if run.seed in seeds[run.devices] else "queued")
+    one = named(advise(found), "use 4 devices instead of 2")
+    assert one.gain is not None
+    assert one.gain.value == pytest.approx(1.1 * 2 / 1.3, rel=0.01)
+
+
 def test_oversubscribed_devices_are_refused(tmp_path: Path):
     found = advise(shared(TARGET, tmp_path, timing=four_cores))
     assert "8 devices" not in changes(found)
@@ -296,6 +321,105 @@ def test_a_compared_axis_is_followed_beyond_the_best_end_of_it():
     assert "try batch" not in changes(study(BATCHES, alike, **spread)), "the best is not known"
 
 
+def test_what_no_run_can_have_is_not_tried():
+    small = BATCHES.replace("[8, 32, 128]", "[1, 8, 32]")
+    spread = {"spread": lambda run: math.sqrt(int(run.batch))}
+
+    def falling(run: Run) -> float:
+        return 0.9 - int(run.batch) / 400
+
+    assert "try batch" not in changes(study(small, falling, **spread))
+    assert "try batch below 2" in changes(study(small.replace("[1,", "[2,"), falling, **spread))
+    assert "try epochs" not in changes(
+        study(
+            small.replace("batch: [1, 8, 32]", "epochs: [1, 2, 3]").replace(", epochs: 10", ""),
+            lambda run: 0.9 - float(run.epochs or 0) / 20,
+            spread=lambda run: float(run.epochs or 0),
+        )
+    )
+    tuned = OPTIMIZERS.replace("batch: 50, ", "") + "tune: {batch: [1, 2, 4]}\n"
+    assert "try batch" not in changes(study(tuned, falling, **spread))
+    assert "try batch below 2" in changes(study(tuned.replace("[1, 2, 4]", "[2, 4, 8]"), falling, **spread))
+
+
+@pytest.mark.parametrize(
+    ("axis", "value", "below", "above"),
+    [
+        ("batch", 1, False, True),
+        ("axis.batch", 2, True, True),
+        ("epochs", 1.0, False, True),
+        ("epochs", 2.0, True, True),
+        ("lr", 1.0, True, True),
+        ("warmup", 0, False, False),
+        ("loader.workers", 1024, True, False),
+        ("loader.prefetch", 1, False, True),
+        ("optimizer.beta1", 0.9, True, True),
+        ("model.widths", 3, True, True),
+        ("strategy.rank", 1, False, True),
+    ],
+)
+def test_where_there_is_something_beyond(axis: str, value: float, below: bool, above: bool):
+    run = Run(data="digits", model="my:Net", optimizer="adam", lr=1.0, epochs=2, loader={"workers": 2})  # type: ignore[arg-type]
+    assert beyond(run, axis, value, above=False) == below
+    assert beyond(run, axis, value, above=True) == above
+
+
+def test_a_best_that_is_not_known_lies_at_no_edge():
+    tops = {8: 0.5, 32: 0.9, 128: 0.8}
+
+    def top(run: Run) -> float:
+        return tops[int(run.batch)]
+
+    def missing(trial: Trial) -> str:
+        return "queued" if trial.run.batch == 32 and trial.run.seed == 3 else "done"
+
+    spread = {"spread": lambda run: math.sqrt(int(run.batch))}
+    known = study(BATCHES, lambda run: tops[int(run.batch)] - 0.2 * (run.batch == 32), **spread)
+    assert "the best lies at the edge" in changes(known)
+    assert "the best lies at the edge" not in changes(study(BATCHES, top, status=missing, **spread))
+
+
+def test_another_value_of_a_compared_axis_is_tuned_too():
+    text = BATCHES.replace("lr: 0.1, ", "").replace("repeat", "tune: {lr: [0.1, 0.2, 0.3]}\nrepeat")
+    spread = {"spread": lambda run: math.sqrt(int(run.batch))}
+    found = study(text, lambda run: 0.5 + int(run.batch) / 400 - abs(run.lr - 0.2), **spread)
+    assert named(found, "try batch above 128").price.startswith("12 more runs")
+
+
+def waits_on(text: str, folder: Path, line: dict[str, float], **noted: Any) -> str:
+    """What is advised where a step of 5 ms spends so much in the phases of `line`."""
+
+    def spends(run: Run, step: int) -> dict[str, Any]:
+        return spent(run, step) | {name: each * step for name, each in line.items()} | {"seconds": 0.005 * step}
+
+    found = made(text, result)
+    return changes(advise(answer(timed(found, folder, spends, lambda run: status(run) | noted), folder)))
+
+
+def test_what_the_best_has_or_cases_vary_is_not_proposed(tmp_path: Path):
+    plain = LOADERS.replace(
+        "compare: {loader: [memory, {workers: 0}, {workers: 2}, {workers: 4}]}", "compare: {lr: [0.1, 0.2]}"
+    )
+    cases = LOADERS.replace(
+        "compare: {loader: [memory, {workers: 0}, {workers: 2}, {workers: 4}]}",
+        "cases: {memory: {loader: memory}, two: {loader: 2}, four: {loader: 4}}",
+    )
+    pinned = plain.replace("steps: 100", "steps: 100, loader: {workers: 2, pin_memory: true}")
+    loader, copies, calls = {"loader": 0.004}, {"loader": 0.0, "copy": 0.004}, {"work_calls": 1e4}
+    assert "the loader waits: try a DataLoader with workers" in waits_on(plain, tmp_path / "plain", loader)
+    assert "the loader waits" not in waits_on(cases, tmp_path / "cases", loader)
+    assert "copies wait: try data that stays on the device" in waits_on(pinned, tmp_path / "pinned", copies)
+    assert "copies wait" not in waits_on(plain, tmp_path / "copies", copies)
+    said = waits_on(plain, tmp_path / "calls", {}, **calls)
+    assert "calls bound the step: try a larger batch, or compile" in said
+    compiled = plain.replace("steps: 100", "steps: 100, compile: true")
+    said = waits_on(compiled, tmp_path / "compiled", {}, **calls)
+    assert "calls bound the step: try a larger batch" in said
+    assert "or compile" not in said
+    batches = compiled.replace("lr: [0.1, 0.2]", "batch: [10, 20]")
+    assert "calls bound the step" not in waits_on(batches, tmp_path / "batches", {}, **calls)
+
+
 def test_what_the_best_waits_for_is_named_unless_the_study_varies_it(tmp_path: Path):
     text = LOADERS.replace(
         "compare: {loader: [memory, {workers: 0}, {workers: 2}, {workers: 4}]}", "compare: {lr: [0.1, 0.2]}"
@@ -309,26 +433,45 @@ def test_what_the_best_waits_for_is_named_unless_the_study_varies_it(tmp_path: P
     assert "the loader waits" not in changes(advise(known_of(LOADERS, tmp_path / "varied")))
 
 
-@pytest.mark.parametrize(
-    ("useful", "words"),
-    [
-        (10.0, "try batch 8 instead of 64: above the useful batch a larger one buys few steps"),
-        (5000.0, "try a batch up to 4,096 instead of 64: it would need fewer steps"),
-        (64.0, None),
-        (0.0, None),
-    ],
-)
-def test_a_batch_outside_the_useful_one_is_named(useful: float, words: str | None):
-    """Squared norms of a gradient of norm 1 whose noise is that of the useful batch, a tenth off by turns."""
-    text = OPTIMIZERS.replace("batch: 50, steps: 100, evaluate_every: 10", "batch: 64, steps: 100, noise_every: 1")
+def batches_of(batch: int, useful: Callable[[int], float]) -> str:
+    """What is advised by squared norms of a gradient of norm 1 whose noise is that of the useful batch at a step, a
+    tenth off by turns; where that is below 0, noise alone."""
+    text = OPTIMIZERS.replace(
+        "batch: 50, steps: 100, evaluate_every: 10", f"batch: {batch}, steps: 100, noise_every: 1"
+    )
 
     def row(trial: Trial, step: int) -> dict[str, Any]:
-        trace = useful * (1 + 0.1 * (-1) ** (step // 5))
-        norms = {"noise_small_norm2": 1 + trace / 32, "noise_big_norm2": 1 + trace / 64}
-        return {"accuracy": 0.9 - 0.1 * 0.5**step, "noise_small_batch": 32.0, "noise_big_batch": 64.0, **norms}
+        trace, signal = useful(step) * (1 + 0.1 * (-1) ** (step // 5)), 1.0
+        if trace < 0:
+            trace, signal = 1.0, -0.01
+        norms = {"noise_small_norm2": signal + 2 * trace / batch, "noise_big_norm2": signal + trace / batch}
+        sizes = {"noise_small_batch": batch / 2, "noise_big_batch": float(batch)}
+        return {"accuracy": 0.9 - 0.1 * 0.5**step, **sizes, **norms}
 
-    found = changes(advise(answer(made(text, row, steps=range(0, 101, 5)))))
+    return changes(advise(answer(made(text, row, steps=range(0, 101, 5)))))
+
+
+@pytest.mark.parametrize(
+    ("batch", "useful", "words"),
+    [
+        (64, 10.0, "try batch 8 instead of 64: above the useful batch a larger one buys few steps"),
+        (64, 5000.0, "try a batch up to 4,096 instead of 64: it would need fewer steps"),
+        (100, 120.0, "try a batch up to 128 instead of 100: it would need fewer steps"),
+        (120, 94.0, None),  # 128 is the nearest power of two
+        (75, 87.0, None),  # 64 is
+        (64, 64.0, None),
+        (64, 0.0, None),
+    ],
+)
+def test_a_batch_outside_the_useful_one_is_named(batch: int, useful: float, words: str | None):
+    found = batches_of(batch, lambda step: useful)
     assert (words in found) if words else ("try batch" not in found and "try a batch" not in found)
+
+
+@pytest.mark.parametrize("late", [-1.0, 0.0])
+def test_the_start_of_a_training_says_nothing_of_its_end(late: float):
+    assert "try batch 8 instead of 100" in batches_of(100, lambda step: 10.0)
+    assert "try batch" not in batches_of(100, lambda step: 10.0 if step <= 66 else late)
 
 
 def test_what_still_improves_is_trained_longer():
@@ -336,7 +479,10 @@ def test_what_still_improves_is_trained_longer():
     one = named(study(text, alike, steps=range(0, 401, 10), half=lambda run: 400.0), "longer: it still improves")
     assert (one.kind, one.sure) == (KNOW, LIKELY)
     assert "'still improving' in 4 of 4 seeds" in one.evidence
-    assert one.price.startswith("twice as long: 4 more runs")
+    assert one.price.startswith("twice as long: 4 more runs, about 32 s")
+    assert one.minutes == pytest.approx(4 * 2 * 4.0 / 60, rel=0.01)
+    stopped = text.replace("epochs: 40", "epochs: 40, early_stop: {target: 0.45}")
+    assert "longer" not in changes(study(stopped, alike, steps=range(0, 401, 10), half=lambda run: 400.0))
     assert "longer" not in changes(study(text, alike, steps=range(0, 401, 10), half=lambda run: 20.0))
 
 
@@ -346,6 +492,19 @@ def test_missing_runs_and_those_that_need_a_gpu_are_named():
     assert named(found, "train the 8 missing runs of 16 on a GPU").kind == KNOW
     assert "What a GPU would do: 8 runs" in refused(found)
     assert "8 of 16 runs have not ended" in refused(found)
+
+
+def test_runs_that_train_have_not_ended():
+    how = {0: "running", 1: "queued"}
+    found = study(OPTIMIZERS, alike, status=lambda trial: how.get(trial.run.seed, "done"))
+    assert named(found, "train the 3 missing runs of 12").evidence.startswith("6 of 12 runs have ended")
+
+
+def test_runs_that_were_not_timed_are_said():
+    found = made(OPTIMIZERS, learning)
+    untimed = pl.when(pl.col("seed") > 0).then(pl.lit("exclusive")).alias("timing")
+    said = refused(advise(answer(replace(found, runs=found.runs.with_columns(untimed, pack=pl.lit("p"))))))
+    assert "How many seconds a change saves: 3 of 12 runs were not timed" in said
 
 
 def test_one_seed_asks_for_more():

@@ -102,14 +102,22 @@ def test_what_was_not_measured_cannot_be_judged():
 def test_a_smaller_size_leaves_a_claim_on_the_full_one_open():
     claim = {"order": [ADAM, GD], "size": "full"}
     assert judged(claim).verdict == "reproduced"
-    assert judged(claim, scale="quick") == ("so", False, "not testable here", "the size 'quick' is too small for it")
+    assert judged(claim, scale="quick") == (
+        "so",
+        False,
+        "not testable here",
+        "it is of the full study; here: the size 'quick'",
+    )
 
 
 @pytest.mark.parametrize("size", ["{optimizer: [adam, gd], repeat: 9}", "{compare.optimizer: [adam], tune.lr: [0.1]}"])
 def test_a_size_with_fewer_settings_and_seeds_judges_those(size):
     text = f"{DIGITS}\nscales:\n  part: {size}\n  short: {{optimizer: [adam], steps: 3}}\n"
     assert judged({"order": [ADAM, GD], "size": "full"}, text=text, scale="part").verdict == "reproduced"
-    assert judged({"worst": GD, "size": "full"}, text=text, scale="part").why == "the size 'part' has not all settings"
+    assert (
+        judged({"worst": GD, "size": "full"}, text=text, scale="part").why
+        == "it is of all settings; here: the size 'part'"
+    )
     assert judged({"order": [ADAM, GD], "size": "full"}, text=text, scale="short").verdict == "not testable here"
 
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from paceline.errors import RecordError, StudyError
@@ -20,16 +21,16 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Answer:
 
 
 def test_the_law_that_made_the_points_is_found_again(known: Answer):
-    strong, weak = forecasts(asked(known, "16, 32,1024"))
+    strong, weak = forecasts(asked(known, "16, 32,64"))
     assert strong.speed["law"].unique().to_list() == ["Amdahl"]
     assert strong.speed["examples_per_second"].to_list() == pytest.approx(
-        [1000 * n / (1 + 0.1 * (n - 1)) for n in (16, 32, 1024)], rel=0.1
+        [1000 * n / (1 + 0.1 * (n - 1)) for n in (16, 32, 64)], rel=0.1
     )
     assert (strong.speed["low"] < strong.speed["examples_per_second"]).all()
     assert (strong.speed["high"] > strong.speed["examples_per_second"]).all()
     assert weak.speed["law"].unique().to_list() == ["Gustafson"]
     assert weak.speed["examples_per_second"].to_list() == pytest.approx(
-        [1000 * (n - 0.1 * (n - 1)) for n in (16, 32, 1024)], rel=0.1
+        [1000 * (n - 0.1 * (n - 1)) for n in (16, 32, 64)], rel=0.1
     )
 
 
@@ -117,11 +118,34 @@ def test_a_batch_that_changes_has_speeds_and_no_times(tmp_path: Path):
     assert "Time to accuracy 0.5: refused, for the batch changes with the epoch." in only.said
 
 
+def test_counts_that_a_batch_has_no_examples_for_are_refused(known: Answer):
+    """A study that says so is refused too: 64 examples are none for each of 1024 devices."""
+    strong, weak = forecasts(asked(known, "16,128,1024"))
+    why = "a batch of 64 has no example for each"
+    assert f"Refused for 128, 1024 devices: {why}." in strong.said
+    assert not any("Refused" in line for line in weak.said)
+    for table, value in ((strong.speed, "examples_per_second"), (strong.times, "seconds")):
+        assert table.select("devices", pl.col(value).is_null()).rows() == [(16, False), (128, True), (1024, True)]
+        assert table["refusal"].to_list() == [None, why, why]
+        assert table.filter(pl.col("devices") > 64).select("low", "high").null_count().row(0) == (2, 2)
+    assert strong.speed.filter(pl.col("devices") > 64)["stands"].null_count() == 2
+    first, _, second = printed(asked(known, "16,1024")).partition("\nWeak scaling")
+    for text, counts in ((first, ["16", "16"]), (second, ["16", "1024", "16", "1024"])):
+        assert [line.split()[0] for line in text.splitlines() if line.strip()[:1].isdigit()] == counts
+
+
+def test_where_no_count_is_left_only_the_refusal_is_printed(tmp_path: Path):
+    text = printed(asked(shared(STRONG, tmp_path, target=0.5), "128", price=1.0))
+    assert "Refused for 128 devices: a batch of 64 has no example for each." in text
+    assert "examples a second" not in text
+    assert "Time to" not in text
+
+
 @pytest.mark.parametrize("form", ["json", "csv", "md", "latex"])
 def test_other_formats_hold_everything_in_one_table(known: Answer, form: str):
-    made_ = list(forecasts(asked(known, "16,1024", price=1.0)))
+    made_ = list(forecasts(asked(known, "16,64", price=1.0)))
     table = flat(made_)
-    assert table.select("scaling", "devices").rows() == [(s, n) for s in ("strong", "weak") for n in (16, 1024)]
+    assert table.select("scaling", "devices").rows() == [(s, n) for s in ("strong", "weak") for n in (16, 64)]
     assert {"examples_per_second", "law", "held_out_miss_percent", "seconds_to_goal", "cost"} <= set(table.columns)
     assert render(table, form)
     if form == "json":

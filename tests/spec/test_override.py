@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from paceline.plan.expand import expand
 from paceline.spec.document import Document, parse
 from paceline.spec.override import _STUDY, override
+from paceline.spec.run import Loader, Run
 from paceline.spec.study import Study, load
 
 from .conftest import Refused
@@ -91,15 +93,71 @@ def test_scale(tmp_path: Path) -> None:
     assert (small.base["steps"], small.repeat, small.tune) == (3, 1, {"lr": [0.5]})
 
 
+NESTED = study(
+    "cases:\n  a: {optimizer: adam}\n  b: {optimizer: {name: adam, beta1: 0.7}}\n"
+    "  c: {optimizer.beta1: 0.8}\n  d: {tune: {optimizer.beta1: [0.6, 0.8]}}\n  e: {loader.workers: 1}\n"
+    "  f: {loader: memory}\n"
+    "scales:\n  two: {loader.workers: 5, loader: {prefetch: 3}}\n",
+    loader__workers="2", early_stop__patience="2", optimizer__beta2="0.5",
+)  # fmt: skip
+
+
+def runs(folder: Path, text: str, *sets: str, **options: Any) -> dict[str, Run]:
+    file = folder / "study.yaml"
+    file.write_text(text)
+    return {trial.case: trial.run for trial in expand(load(file, sets=list(sets), **options))}
+
+
+def test_a_dotted_key_reaches_every_case(tmp_path: Path) -> None:
+    found = runs(tmp_path, NESTED, "optimizer.beta1=0.5")
+    assert {name: run.optimizer.complete["beta1"] for name, run in found.items()} == dict.fromkeys("abcdef", 0.5)
+    assert {name: run.optimizer.complete["beta2"] for name, run in found.items()} == {
+        **dict.fromkeys("ab", 0.999),
+        **dict.fromkeys("cdef", 0.5),
+    }
+
+
+def test_a_whole_part_stands_above_the_dotted_keys_of_the_file(tmp_path: Path) -> None:
+    found = runs(tmp_path, NESTED, "loader=4", "early_stop=null")
+    assert {run.loader for run in found.values()} == {Loader(workers=4)}
+    assert {run.early_stop for run in found.values()} == {None}
+    assert runs(tmp_path, NESTED, "base.loader=4")["a"].loader == Loader(workers=4)
+    assert runs(tmp_path, NESTED, "loader.workers=3", "loader=4", "loader.prefetch=7")["e"].loader == Loader(
+        workers=4, prefetch=7
+    )
+
+
+def test_in_a_size_the_order_of_part_and_dotted_key_says_nothing(tmp_path: Path) -> None:
+    assert runs(tmp_path, NESTED, scale="two")["e"].loader == Loader(workers=5, prefetch=3)
+
+
+def test_values_of_an_axis_keep_the_dotted_keys_of_the_file(tmp_path: Path) -> None:
+    text = study("compare: {optimizer: [adam, adamw]}\n", optimizer=None, optimizer__beta1="0.7")
+    assert str(runs(tmp_path, text, "optimizer=adam")[""].optimizer) == "adam(beta1=0.7)"
+    assert str(runs(tmp_path, text, "optimizer.beta2=0.5")[""].optimizer) == "adamw(beta1=0.7, beta2=0.5)"
+    cases = study(
+        "cases:\n  a: {optimizer: adamw, tune: {optimizer.beta1: [0.6, 0.8]}}\n"
+        "  b: {optimizer.beta2: 0.4, tune: {optimizer: [adam, adamw]}}\n"
+    )
+    assert str(runs(tmp_path, cases, "optimizer.beta1=0.5")["a"].optimizer) == "adamw(beta1=0.5)"
+    assert str(runs(tmp_path, cases, "optimizer=adam")["b"].optimizer) == "adam(beta2=0.4)"
+
+
+def test_a_text_in_a_size_is_that_text(tmp_path: Path) -> None:
+    text = study("scales:\n  quick: {question: 'Quick: which?', steps: 3}\n")
+    (tmp_path / "study.yaml").write_text(text)
+    assert load(tmp_path / "study.yaml", scale="quick").question == "Quick: which?"
+
+
 def test_seeds(tmp_path: Path) -> None:
     assert loaded(tmp_path, "repeat=7", seeds=2).repeat == 2
 
 
 def test_the_document_itself_is_left_alone() -> None:
     document = parse("tune: {lr: [1]}\n")
-    override(document, "lr", "2", "--set lr=2")
+    override(document, "lr", 2, "--set lr=2")
     assert document.data == {"tune": {"lr": [1]}}
-    assert override(Document("f", [1]), "lr", "2", "").data == [1]
+    assert override(Document("f", [1]), "lr", 2, "").data == [1]
 
 
 @pytest.mark.parametrize(

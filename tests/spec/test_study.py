@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from paceline.errors import StudyError
+from paceline.plan.expand import expand
 from paceline.spec.document import Document, parse
+from paceline.spec.full import READ_BY
+from paceline.spec.identity import setting_hash
 from paceline.spec.study import Study, from_document, load
 
 from .conftest import Refused
@@ -35,6 +38,87 @@ def test_a_study_file(tmp_path: Path) -> None:
 
 def test_a_mapping_needs_no_file() -> None:
     assert from_document(Document("<mapping>", {"name": "a"}), Path()).name == "a"
+
+
+SIZED = study(
+    "compare: {batch: [7, 9], overlap: [2, true]}\n"
+    "tune: {sample: 4, lr: {low: 0.1, high: 1}}\n"
+    "cases:\n- {name: a, warmup: 1}\n- {name: b, warmup: 2, tune: {clip_norm: [1, 2]}}\n"
+    "scales:\n"
+    "  seeds: {repeat: 1}\n"
+    "  part: {batch: [9.0], overlap: true, cases: [a], repeat: 9, tune.sample: 3}\n"
+    "  tuned: {cases.b.tune.clip_norm: [2]}\n"
+    "  other: {batch: [8]}\n"
+    "  otherwise: {overlap: [1]}\n"
+    "  spread: {tune.lr: {low: 0.2, high: 1}}\n"
+    "  denser: {tune.sample: 5}\n"
+    "  base: {steps: 3}\n"
+    "  argument: {optimizer.beta1: 0.5}\n"
+    "  same: {steps: 10, device: auto}\n"
+    "  case: {cases: {a: {warmup: 1}, b: {warmup: 3}}}\n"
+    "  alone: {cases: {}}\n"
+    "  gone: {compare: {batch: [7]}}\n"
+    "  read: {select: test}\n"
+    "  words: {question: 'Why: so?', published: {accuracy: 0.9}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("scale", "full", "part"),
+    [
+        ("seeds", True, True),
+        ("same", True, True),
+        ("words", True, True),
+        ("part", False, True),
+        ("tuned", False, True),
+        *((scale, False, False) for scale in ("other", "otherwise", "spread", "denser", "base", "argument", "case")),
+        *((scale, False, False) for scale in ("alone", "gone", "read")),
+    ],
+)
+def test_what_a_size_leaves_of_the_full_study(tmp_path: Path, scale: str, full: bool, part: bool) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(SIZED)
+    found = load(file, scale=scale)
+    assert (found.changed, found.part) == ("" if full else f"the size '{scale}'", part)
+    assert (load(file).changed, load(file).part) == ("", True)
+    if scale != "read":
+        assert part == (settings(found) <= settings(load(file))), "as the runs themselves say"
+
+
+def settings(study: Study) -> set[str]:
+    return {setting_hash(trial.run).hexdigest() for trial in expand(study)}
+
+
+def test_what_is_set_makes_a_study_less_than_full_too(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(SIZED)
+
+    def said(*sets: str, scale: str | None = None) -> tuple[str, bool]:
+        found = load(file, sets=list(sets), seeds=2, scale=scale)
+        return found.changed, found.part
+
+    assert said() == said("seed=7", "name=other", "repeat=1", "measure=accuracy") == ("", True)
+    assert said("steps=1") == ("--set steps=1", False)
+    assert said("steps=1", "steps=10") == ("", True)
+    assert said("batch=9") == ("--set batch=9", True)
+    assert said("cases=[{name: b, warmup: 2}]") == ("--set cases=[{name: b, warmup: 2}]", False)
+    assert said("name=x", "steps=1", "lr=3", scale="part") == ("the size 'part', --set steps=1 and --set lr=3", False)
+    assert said("batch=9", scale="seeds") == ("--set batch=9", True)
+
+
+def test_of_a_record_that_does_not_say_the_size_decides() -> None:
+    def said(scale: str) -> tuple[str, bool]:
+        found = from_document(parse(SIZED), Path(), scale)
+        return found.changed, found.part
+
+    assert said("") == ("", True)
+    assert said("part") == ("the size 'part'", True)
+    assert said("base") == ("the size 'base'", False)
+    assert said("gone before") == ("the size 'gone before'", False)
+
+
+def test_what_is_unsaid_of_a_study_is_the_same_in_both_places() -> None:
+    assert {key: Study.model_fields[key].default for key in READ_BY} == READ_BY
 
 
 def test_cases_in_a_list_are_the_cases_in_a_mapping() -> None:

@@ -19,10 +19,10 @@ from paceline.report.advice.learn import (
     seeds,
     unfinished,
     useful_batch,
-    waiting,
 )
 from paceline.report.advice.seen import Seen
 from paceline.report.advice.shorter import epochs
+from paceline.report.advice.waits import waiting
 from paceline.report.answer import Answer
 from paceline.report.names import titled
 from paceline.report.scaled import check_price

@@ -48,17 +48,20 @@ def _poor(seen: Seen, runs: pl.DataFrame) -> bool:
 
 
 def _of_setting(seen: Seen, found: Scaled, runs: pl.DataFrame) -> Iterator[Advice]:
-    """From the fewest on, each count against the last that gained."""
+    """From the fewest on, each count against the last that gained; what it gains is said against the fewest that it is
+    shown to beat."""
     counts = sorted(set(runs["devices"]))
     chosen, wasted = counts[0], None
     for many in counts[1:]:
         step = _step(found, runs, chosen, many)
-        if step.row["stands"] == GAIN or (_single(step.row) and step.row["speedup"] > WORTH):
+        if _gains(step.row):
             chosen = many
         elif step.row["stands"] == NO_GAIN:
             wasted = step
-    if chosen > counts[0]:
-        yield _more(seen, found, _step(found, runs, counts[0], chosen))
+    fewer = (_step(found, runs, few, chosen) for few in counts if few < chosen)
+    more = next((step for step in fewer if _gains(step.row)), None)
+    if more is not None:
+        yield _more(seen, found, more)
     if wasted is not None and wasted.few == chosen:
         yield _fewer(seen, found, wasted)
 
@@ -77,8 +80,10 @@ def _last(both: pl.DataFrame, of: str) -> Row:
     return speedups(both, [], of=of).row(-1, named=True)
 
 
-def _single(row: Row) -> bool:
-    return row["stands"] not in (REFUSED, REFERENCE) and row["speedup"] is not None and row["speedup_low"] is None
+def _gains(row: Row) -> bool:
+    """As the analysis says; of one pair of runs, which it leaves open, by the speedup itself."""
+    single = row["stands"] not in (REFUSED, REFERENCE) and row["speedup"] is not None and row["speedup_low"] is None
+    return bool(row["stands"] == GAIN or (single and row["speedup"] > WORTH))
 
 
 def _more(seen: Seen, found: Scaled, step: Step) -> Advice:

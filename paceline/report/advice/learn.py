@@ -1,29 +1,26 @@
-"""What is needed to know more: runs that are missing, seeds, values beyond an edge, what a step waits for."""
+"""What is needed to know more: runs that are missing, seeds, values beyond an edge, another batch."""
 
+import math
 from collections.abc import Iterator
 
 import polars as pl
 
-from paceline.report.advice.kinds import HINT, KNOW, LIKELY, Advice
+from paceline.report.advice.allowed import beyond
+from paceline.report.advice.kinds import ENOUGH, HINT, KNOW, LIKELY, Advice
 from paceline.report.advice.prices import asked, each, spent
 from paceline.report.advice.seen import Seen
+from paceline.report.facts import ENDED
 from paceline.report.names import counted, listed, plain
-from paceline.report.noise import noise_table
+from paceline.report.noise import STRETCHES, noise_table
 from paceline.report.results import shown
 from paceline.report.sentences import HOW
 from paceline.report.usage import PIPELINE
 from paceline.spec import Run
 
-FEW = 3  # seeds that a comparison should have
+VALUES = 3  # of a compared axis, from which its edge says something
 EDGES = 3  # lines of edges, those of the most settings
 TINY = 0.1  # of the margin: a smaller difference is not worth a run
 FAR = 20  # more seeds than this are not proposed
-TRY = {
-    "loader-bound": ("loader", "the loader waits: try the memory loader, or another number of workers"),
-    "copy-bound": ("loader", "copies wait: try pinned memory, or data that stays on the device"),
-    "communication-bound": ("strategy", "devices wait for each other: try a larger batch, or compressed gradients"),
-    "launch-bound": ("batch", "calls bound the step: try a larger batch, or compile"),
-}
 
 
 def on_gpu(run: Run) -> bool:
@@ -34,7 +31,7 @@ def unfinished(seen: Seen) -> Iterator[Advice]:
     """The runs that the study still lacks."""
     table = seen.facts.runs.unique("run")
     left = table.filter(pl.col("status").is_in(["queued", "interrupted"]))
-    ended = table.height - left.height
+    ended = seen.facts.count(*ENDED)
     if left.is_empty() or not ended:
         return
     gpu = sum(on_gpu(seen.known[run]) for run in left["run"])
@@ -55,12 +52,12 @@ def unfinished(seen: Seen) -> Iterator[Advice]:
 def repetitions(seen: Seen) -> Iterator[Advice]:
     """Once all runs have ended."""
     repeat = seen.facts.study.repeat
-    if repeat >= FEW or not seen.best or seen.facts.count("queued", "running", "interrupted"):
+    if repeat >= ENOUGH or not seen.best or seen.facts.count("queued", "running", "interrupted"):
         return
-    price, minutes = asked(seen, list(seen.best), FEW - repeat, every=True)
+    price, minutes = asked(seen, list(seen.best), ENOUGH - repeat, every=True)
     yield Advice(
         KNOW,
-        f"train {counted(FEW - repeat, 'more seed')} of every setting (--seeds {FEW})",
+        f"train {counted(ENOUGH - repeat, 'more seed')} of every setting (--seeds {ENOUGH})",
         None,
         LIKELY,
         f"{counted(repeat, 'seed')} a setting: {'no interval' if repeat == 1 else 'intervals are very wide'}",
@@ -72,7 +69,7 @@ def repetitions(seen: Seen) -> Iterator[Advice]:
 def seeds(seen: Seen) -> Iterator[Advice]:
     """The tied setting that is separated from the best with the fewest more seeds."""
     facts = seen.facts
-    if facts.study.repeat < FEW or len(seen.best) < 2 or facts.exact:
+    if facts.study.repeat < ENOUGH or len(seen.best) < 2 or facts.exact:
         return
     best = next(iter(seen.best))
     mine = (pl.col("a") == best) | (pl.col("b") == best)
@@ -125,16 +122,18 @@ def edges(seen: Seen) -> Iterator[Advice]:
                 or row[axis] is None
             ):
                 continue
-            if row[axis] in (tried.min(), tried.max()) and row[axis] != 0:
-                sides.setdefault(row[axis] == tried.max(), {})[label] = row[axis]
+            above = row[axis] == tried.max()
+            if (above or row[axis] == tried.min()) and beyond(seen.run(label), axis, row[axis], above=above):
+                sides.setdefault(above, {})[label] = row[axis]
         found += [(axis, above, values) for above, values in sorted(sides.items(), reverse=True)]
     yield from (_beyond(seen, *each) for each in sorted(found, key=lambda each: -len(each[2]))[:EDGES])
 
 
-def _beyond(seen: Seen, axis: str, above: bool, values: dict[str, float]) -> Advice:
+def _beyond(seen: Seen, axis: str, above: bool, values: dict[str, float], *, every: bool = False) -> Advice:
+    """`every`: at all tuned values, as another value of a compared axis is trained."""
     end = max(values.values()) if above else min(values.values())
     who = listed([f"{seen.short(label)} ({shown(value)})" for label, value in values.items()])
-    price, minutes = asked(seen, list(values), seen.facts.study.repeat)
+    price, minutes = asked(seen, list(values), seen.facts.study.repeat, every=every)
     place = "largest" if above else "smallest"
     one = len(values) == 1
     return Advice(
@@ -149,65 +148,48 @@ def _beyond(seen: Seen, axis: str, above: bool, values: dict[str, float]) -> Adv
 
 
 def compared_edges(seen: Seen) -> Iterator[Advice]:
-    """A compared axis of numbers of which the best setting has the smallest or largest."""
-    if not seen.best or seen.facts.study.repeat < 2:
+    """A compared axis of numbers of which the best setting has the smallest or largest, where the best is known: no
+    other is tied with it, and none with missing seeds is ahead of it."""
+    unknown = seen.facts.ties["tied_with_best"].any() or not seen.facts.ahead.is_empty()
+    if not seen.best or seen.facts.study.repeat < 2 or unknown:
         return
     best = next(iter(seen.best))
     for axis in seen.facts.columns.compare:
         tried = seen.facts.best[axis]
-        if axis == "devices" or not tried.dtype.is_numeric() or tried.drop_nulls().n_unique() < FEW:
+        if axis == "devices" or not tried.dtype.is_numeric() or tried.drop_nulls().n_unique() < VALUES:
             continue
         value = seen.best[best][axis]
-        tied = seen.facts.ties["tied_with_best"].any()  # then the best itself is not known
-        if value not in (tried.min(), tried.max()) or value == 0 or tied or seen.as_good_as_zero(best):
+        above = value == tried.max()
+        if not (above or value == tried.min()) or seen.as_good_as_zero(best):
             continue
-        yield _beyond(seen, axis, value == tried.max(), {best: value})
-
-
-def waiting(seen: Seen) -> Iterator[Advice]:
-    """What the best setting's step waits for, where the study has not varied it."""
-    usage = seen.facts.usage
-    if usage is None or usage.bottlenecks.is_empty() or not seen.best:
-        return
-    best = next(iter(seen.best))
-    mine = usage.bottlenecks.filter(pl.col("label") == best)
-    axis, what = TRY.get(mine["verdict"][0] if mine.height else "", ("", ""))
-    varied = {name.removeprefix("axis.").partition(".")[0] for name in seen.facts.columns.setting}
-    if what and not (axis in PIPELINE and axis in varied):
-        price, minutes = asked(seen, [best], seen.facts.study.repeat)
-        row = mine.row(0, named=True)
-        evidence = f"{row['verdict']}: {row['reason']} (n = {row['n']} seeds)"
-        yield Advice(KNOW, what, None, HINT, evidence, price, minutes)
+        if beyond(seen.run(best), axis, value, above=above):
+            yield _beyond(seen, axis, above, {best: value}, every=True)
 
 
 def useful_batch(seen: Seen) -> Iterator[Advice]:
-    """Where the batch of the best setting lies outside the interval of its useful batch, late in training."""
-    if not seen.best:
-        return
-    table, best = noise_table(seen.facts), next(iter(seen.best))
+    """Where the batch of the best setting lies outside the interval of its useful batch in the last third of
+    training; earlier thirds say nothing of a later one."""
+    table = noise_table(seen.facts) if seen.best else pl.DataFrame()
     if table.is_empty():
         return
-    mine = table.filter(pl.col("setting") == best, pl.col("low").is_not_null(), pl.col("useful batch") >= 1)
-    if mine.is_empty():
+    best = next(iter(seen.best))
+    mine = table.filter(pl.col("setting") == best, pl.col("of training") == STRETCHES[-1])
+    if mine.is_empty() or mine["low"][0] is None or mine["useful batch"][0] < 1:
         return
-    row = mine.row(-1, named=True)
+    row = mine.row(0, named=True)
     batch, useful, low, high = row["batch"], row["useful batch"], row["low"], row["high"]
+    near = 2 ** round(math.log2(useful))  # as batches are said
     size = f"useful batch {shown(useful)} (95 % interval {shown(low)} to {'no end' if high is None else shown(high)})"
     evidence = (
         f"{size} in the {row['of training']}, by the noise of gradients over {row['rows']} rows of {seen.short(best)}"
     )
     price, minutes = asked(seen, [best], seen.facts.study.repeat)
-    if high is not None and batch > high:
-        what = f"batch {_round(useful)} instead of {batch}: above the useful batch a larger one buys few steps"
+    if high is not None and batch > high and near < batch:
+        what = f"batch {near:,} instead of {batch}: above the useful batch a larger one buys few steps"
         evidence += f"; at {batch} an example counts for {row['examples count for']:.2g}"
-    elif batch < low:
-        what = f"a batch up to {_round(useful)} instead of {batch}: it would need fewer steps"
+    elif batch < low and near > batch:
+        what = f"a batch up to {near:,} instead of {batch}: it would need fewer steps"
         evidence += f"; at {batch} a step counts for {row['steps count for']:.2g}"
     else:
         return
     yield Advice(KNOW, f"try {what}", None, HINT, evidence, price, minutes)
-
-
-def _round(useful: float) -> str:
-    """To a power of two, as batches are said."""
-    return f"{2 ** max(round(useful).bit_length() - 1, 0):,}"

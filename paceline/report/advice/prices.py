@@ -85,14 +85,15 @@ def paid(seen: Seen, now: float, before: float, devices: int) -> str:
     return f"a run costs {costs[0]} instead of {costs[1]}"
 
 
-def asked(seen: Seen, labels: list[str], seeds: int, *, every: bool = False) -> tuple[str, float]:
-    """The price of so many more runs of each setting (`every`: at all tuned values), in words and in minutes."""
+def asked(seen: Seen, labels: list[str], seeds: int, *, every: bool = False, times: int = 1) -> tuple[str, float]:
+    """The price of so many more runs of each setting (`every`: at all tuned values; `times`: so many times as long), in
+    words and in minutes."""
     table = seen.facts.runs if every else seen.facts.at_best
     count, seconds, device_hours = 0, 0.0, 0.0
     for label in labels:
         mine = table.filter(pl.col("label") == label)
         runs = seeds * mine["at"].n_unique()
-        count, took = count + runs, runs * each(seen, mine)
+        count, took = count + runs, runs * times * each(seen, mine)
         seconds, device_hours = seconds + took, device_hours + took / 3600 * seen.run(label).devices
     money = f", {shown(device_hours * seen.price)} at this price" if seen.price is not None else ""
     return f"{counted(count, 'more run')}, about {spent(seconds)}{money}", seconds / 60

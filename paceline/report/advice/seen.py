@@ -132,7 +132,8 @@ class Seen:
 
     @cached_property
     def hits(self) -> pl.DataFrame:
-        """The finished runs with `goal_steps` and `goal_seconds`: null for a setting of which any run misses it."""
+        """The runs that ended with `goal_steps` and `goal_seconds`, null for a setting of which any run misses it, and
+        with `seconds` of the whole training, null for a run that broke off."""
         facts = self.facts
         ended = facts.at_best.filter(pl.col("status").is_in(ENDED)).unique(["run", "label"], maintain_order=True)
         if facts.target is None:
@@ -146,7 +147,10 @@ class Seen:
         )
         table = ended.join(met, on="run", how="left", maintain_order="left")
         every = (pl.col("goal_steps") > 0).fill_null(False).all().over("label")
-        return table.with_columns(pl.when(every).then(pl.col("goal_steps", "goal_seconds").cast(pl.Float64)))
+        return table.with_columns(
+            pl.when(every).then(pl.col("goal_steps", "goal_seconds").cast(pl.Float64)),
+            pl.when(pl.col("status") == "done").then("seconds").alias("seconds"),
+        )
 
     def sooner(self, column: str, reference: str) -> dict[str, Row]:
         """How many times as fast each setting is as the reference, by label, by `speeds`: seconds or steps."""

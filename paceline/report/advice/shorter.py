@@ -68,12 +68,14 @@ def _change(seen: Seen, stable: pl.DataFrame, last: int) -> Change | None:
 
 
 def _longer(seen: Seen, label: str) -> Iterator[Advice]:
+    """Where most of its runs still improve at the end; not where runs stop by themselves."""
     mine = seen.done.filter(pl.col("label") == label)
     still = mine.filter(pl.col("verdict") == "still improving")
-    if 2 * still.height <= mine.height:
+    stops = any(seen.known[run].early_stop for run in mine["run"])
+    if stops or 2 * still.height <= mine.height:
         return
     count = f"{still.height} of {counted(mine.height, 'seed')}"
-    price, minutes = asked(seen, [label], mine.height)
+    price, minutes = asked(seen, [label], mine.height, times=2)
     yield Advice(
         KNOW,
         f"train {seen.short(label)} longer: it still improves at the end",

@@ -83,9 +83,10 @@ def seconds(seen: Seen) -> Iterator[Unsaid]:
     """Times that may not be compared, and those that the noise of the machine or the spread of seeds hides."""
     facts = seen.facts
     ended = facts.runs.filter(pl.col("status").is_in(["done", "diverged"])).unique("run")
-    shared = ended.filter((pl.col("timing") != "exclusive").fill_null(True) & (pl.col("timing") != "oversubscribed"))
+    ended = ended.with_columns(pl.col("timing").fill_null("not timed"))
+    shared = ended.filter(~pl.col("timing").is_in(["exclusive", "oversubscribed"]))
     if shared.height:
-        how = listed(sorted({str(kind or "not timed") for kind in shared["timing"]}))
+        how = listed(sorted(set(shared["timing"])))
         mend = "`measure: time` trains runs one by one"
         yield Unsaid(
             "How many seconds a change saves", f"{shared.height} of {counted(ended.height, 'run')} were {how}; {mend}"

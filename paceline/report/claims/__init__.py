@@ -90,12 +90,10 @@ def _claim(facts: Facts, item: Any) -> Claim:
 
 def _lacks(facts: Facts, kind: str) -> str:
     """Why a claim on the full study cannot be judged by this size of it; empty if it can."""
-    scale = facts.study.scale
-    if not scale:
-        return ""
+    changed = facts.study.changed
     if not facts.study.part:
-        return f"the size '{scale}' is too small for it"
-    return f"the size '{scale}' has not all settings" if kind in ("best", "worst") else ""
+        return f"it is of the full study; here: {changed}"
+    return f"it is of all settings; here: {changed}" if changed and kind in ("best", "worst") else ""
 
 
 def _elsewhere(facts: Facts, rows: Any, device: str) -> str:

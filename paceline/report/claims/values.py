@@ -134,8 +134,8 @@ def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] =
 
 def difference(pair: Row) -> str:
     n = f"n = {pair['n']}"
-    if (seeds := int(pair.get("seeds", pair["n"]))) != pair["n"]:
-        n = f"{n} pairs of {counted(seeds, 'seed')}"
+    if "seeds" in pair and pair["seeds"] != pair["n"]:
+        n = f"{n} pairs of {counted(pair['seeds'], 'seed')}"
     if pair["low"] is None or pair["low"] == pair["high"]:
         return f"{shown(pair['difference'])} ({n})"
     return f"{shown(pair['difference'])} (95 % interval {shown(pair['low'])} to {shown(pair['high'])}, {n})"
