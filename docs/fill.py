@@ -39,7 +39,7 @@ def gallery(study: str, what: str) -> str:
         return f"<!-- test: skip it is of another study -->\n```text\n1. {first}\n...\nNot said\n{unsaid}\n...\n```"
     if what == "size":
         size = f"the size `{said['scale']}`" if said["scale"] else "full size"
-        return f"`paceline run {study}`, {size}, {said['seeds']} seeds, {'; '.join(said['machine'])}, {said['date']}."
+        return f"`{said['command']}`, {size}, {said['seeds']} seeds, {'; '.join(said['machine'])}, {said['date']}."
     tables = {table["key"]: table["text"] for table in said["tables"]}
     return str(tables[what])
 

@@ -63,10 +63,10 @@ def keep(name: str, runs: Path) -> None:
     found = {sheet.key: sheet for sheet in answer.sheets}
     kept = [found[key] for key in TABLES if key in found]
     claims = answer.published.findings if answer.published else ()
-    said = {
+    said: dict[str, Any] = {
         "study": name,
         "question": answer.question,
-        "date": date.today().isoformat(),
+        "date": trained(runs / name),
         "scale": answer.study.scale,
         "size": answer.size,
         "seeds": answer.study.repeat,
@@ -95,6 +95,7 @@ def keep(name: str, runs: Path) -> None:
             for s in kept
         ],
     }
+    said["command"] = command(said)
     (FOLDER / f"{name}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -103,6 +104,12 @@ def telling(answer: Answer) -> list[Figure]:
     tuned = [figure for figure in answer.figures[1:] if figure.key.startswith("sensitivity")][:1]
     others = [figure for figure in answer.figures if figure not in tuned]
     return [*others[:1], *tuned, *others[1:]][:FIGURES]
+
+
+def trained(record: Path) -> str:
+    """The day on which the last run ended."""
+    ended = max(pack.status.stat().st_mtime for pack in StudyFolder(record).packs() if pack.status.exists())
+    return date.fromtimestamp(ended).isoformat()
 
 
 def machines(record: Path) -> list[str]:
@@ -130,7 +137,7 @@ def headline(answer: Answer) -> str:
 
 
 def page(said: dict[str, Any]) -> str:
-    lines = [f"# {said['study']}", "", said["question"], "", f"    {command(said)}", ""]
+    lines = [f"# {said['study']}", "", said["question"], "", f"    {said['command']}", ""]
     lines += [f"**{said['size']}**", ""] if said["size"] else []
     lines += [f"Verdict on what was published: {said['verdict']}.", ""] if said["verdict"] else []
     lines += [line for sentence in said["sentences"] for line in (sentence, "")]
@@ -146,7 +153,7 @@ def page(said: dict[str, Any]) -> str:
     if said["assumed"]:
         lines += ["## Assumed", "", *(f"- {line}" for line in said["assumed"]), ""]
     lines += [f"- {note}" for note in said["notes"]]
-    lines += ["", "## Methods", "", said["methods"], "", f"Recorded runs read on {said['date']}.", ""]
+    lines += ["", "## Methods", "", said["methods"], "", f"Trained until {said['date']}.", ""]
     return "\n".join(lines)
 
 
@@ -158,7 +165,10 @@ def command(said: dict[str, Any]) -> str:
 
 def index(kept: list[dict[str, Any]]) -> str:
     lines = ["# Gallery", "", *HEAD, ""]
-    lines += [f"Measured on: {'; '.join(dict.fromkeys(machine for said in kept for machine in said['machine']))}.", ""]
+    smaller = sum(bool(said["scale"]) for said in kept)
+    trained = f"{len(kept)} of {len(gallery())} studies are trained here, {smaller} of them at a smaller size"
+    where = "; ".join(dict.fromkeys(machine for said in kept for machine in said["machine"]))
+    lines += [f"{trained}. Measured on: {where}, without a GPU.", ""]
     for title, starts in REPORTS.items():
         rows = [row(said) for said in kept if said["study"].startswith(starts)]
         columns = "| study | question | published | measured here | verdict | size |"
@@ -169,8 +179,8 @@ def index(kept: list[dict[str, Any]]) -> str:
 
 
 HEAD = (
-    "Every experiment of five reports on high-performance deep learning, run again: what was published beside what was",
-    "measured. Each row is one `paceline run STUDY`; the page behind its name has the charts, all tables, what was",
+    "The experiments of five reports on high-performance deep learning: what was published beside what was measured.",
+    "Each row is one `paceline run STUDY`; the page behind its name has the first charts, the main tables, what was",
     "assumed and how it was measured. Written by `docs/gallery.py` from recorded runs.",
     "",
     "A claim is *reproduced* where the difference it claims is separated (95 %, paired by seed), *contradicted* where",
@@ -184,7 +194,7 @@ def row(said: dict[str, Any]) -> str:
     published = next((claim["text"] for claim in said["claims"] if not claim["asked"]), "")
     size = f"`{said['scale']}`" if said["scale"] else "full"
     cells = [f"[{said['study']}]({said['study']}.md)", said["question"], published, said["headline"], said["verdict"]]
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (*cells, f"{size}, `{command(said)}`")) + " |"
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (*cells, f"{size}, `{said['command']}`")) + " |"
 
 
 def main(asked: list[str]) -> None:
