@@ -40,7 +40,7 @@ def train_spread(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) 
                 ended, failed = yield from _followed(process, file.with_name(STOP), stop)
             finally:
                 _end(process, ended)
-        if ended and process.returncode:
+        if ended and process.returncode and not stop():  # told to stop, all of them may have been
             reason = torchrun.last_words(words.read_text(errors="replace"), process.returncode)
             failed = Event("ended", folder.id, name, status="failed", reason=reason)
     noted = note_turnaround(name, folder, time.perf_counter() - begun)

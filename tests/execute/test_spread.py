@@ -25,8 +25,10 @@ def rows(record: Path) -> pl.DataFrame:
     return read_rows(read_packs(StudyFolder(record)))
 
 
-def test_a_team_that_lost_a_process_and_was_stopped_goes_on_to_the_rows_of_one_device(tmp_path, monkeypatch):
-    """A process is killed: all are started again and go on. Then they are stopped: the same command goes on."""
+@pytest.mark.parametrize("everyone", [False, True])
+def test_a_team_that_lost_a_process_and_was_stopped_goes_on_to_the_rows_of_one_device(everyone, tmp_path, monkeypatch):
+    """A process is killed: all are started again and go on. Then they are stopped, by a signal to Paceline or, as a
+    cluster may send it, to every process: the same command goes on."""
     from paceline.execute.session import execute, open_session
 
     said = {**LONG, "steps": 3000, "evaluate_every": 500, "devices": 2}
@@ -43,6 +45,8 @@ def test_a_team_that_lost_a_process_and_was_stopped_goes_on_to_the_rows_of_one_d
             workers[-1].send_signal(signal.SIGKILL)
             killed = True
         elif len(after) > 1 and not stopped:
+            for process in psutil.Process().children(recursive=True) if everyone else ():
+                process.send_signal(signal.SIGTERM)
             os.kill(os.getpid(), signal.SIGTERM)
             stopped = True
     assert killed
