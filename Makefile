@@ -15,7 +15,7 @@ demo: $(VENV)/.installed
 	$(VENV)/bin/paceline run quickstart
 
 test: $(VENV)/.developed
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(VENV)/.developed
 	$(VENV)/bin/ruff check .

@@ -1,12 +1,16 @@
 """What tests share: a cache without measured speeds, no neighbours, the real data sets where they are, and a study file
 made on the spot."""
 
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # threads of two processes would wait for each other's at every step
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from paceline.cache import user_cache
 from paceline.data.dataset import Dataset

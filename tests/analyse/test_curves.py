@@ -68,7 +68,7 @@ def test_best_step_and_sweet_spot() -> None:
     }
     table = best_step(rows_of(curves))
     assert table.columns == ["run", "best_step", "best_epoch", "best_value", "sweet_spot", "worsening"]
-    assert dict(zip(table["run"], table["sweet_spot"], strict=True)) == {"hump": True, "rises": False, "short": False}
+    assert dict(zip(table["run"], table["sweet_spot"], strict=True)) == {"hump": True, "rises": False, "short": None}
     hump = table.filter(run="hump").row(0, named=True)
     assert hump["best_step"] == 160
     assert hump["best_epoch"] == 15
