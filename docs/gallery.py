@@ -185,7 +185,8 @@ HEAD = (
     "",
     "A claim is *reproduced* where the difference it claims is separated (95 %, paired by seed), *contradicted* where",
     "it is separated the other way, *not separated* where more seeds are needed, *not testable here* for the reason",
-    "that stands with it. A figure is reproduced where one more run here would give it (95 % prediction interval).",
+    "that stands with it. A figure is reproduced where one more run here would give it (95 % prediction interval,",
+    "and that no wider than two points of accuracy or a tenth of another figure to each side).",
     "Questions of our own are answered by *yes* or *no*. [Definitions](../definitions.md#published-claims).",
 )
 

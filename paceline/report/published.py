@@ -25,12 +25,13 @@ import polars as pl
 from paceline.analyse.intervals import summarise
 from paceline.analyse.quantiles import t_quantile
 from paceline.report.claims import Claim, claims
-from paceline.report.claims.values import CONTRADICTED, REPRODUCED, UNTESTABLE
+from paceline.report.claims.values import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE
 from paceline.report.facts import Facts
 from paceline.report.results import shown
 from paceline.report.selection import MEASURED, axes_of, fixed_of, settings
 
 EXACT = 0.01  # of the figure
+WIDE, WIDE_SHARE = {"accuracy": 0.02}, 0.1  # of a prediction interval, to each side: absolute, or of the figure
 POINT = 0.005  # half a point of accuracy: 0.9 may have been published as 0.90
 
 
@@ -108,13 +109,14 @@ def _both(facts: Facts, match: dict[str, Any], metric: str, value: float, half: 
         f"{metric} high": got["high"],
         "n": got["n"],
         f"{metric} difference": None if got["mean"] is None else got["mean"] - value,
-        f"{metric} verdict": _verdict(facts, got, value, half),
+        f"{metric} verdict": _verdict(facts, got, value, half, WIDE.get(metric, WIDE_SHARE * abs(value))),
     }
 
 
-def _verdict(facts: Facts, got: dict[str, Any], value: float, half: float) -> str:
+def _verdict(facts: Facts, got: dict[str, Any], value: float, half: float, wide: float) -> str:
     """Reproduced where the figure, within its rounding, is one that a run more would give: inside the 95 % prediction
-    interval, mean +- t sd sqrt(1 + 1/n); within EXACT of it where nothing is random."""
+    interval, mean +- t sd sqrt(1 + 1/n); within EXACT of it where nothing is random. Inside an interval that reaches
+    further than `wide` says nothing."""
     if unlike := facts.study.published.get("unlike") if isinstance(facts.study.published, dict) else None:
         return f"{UNTESTABLE}: {unlike}"
     if not facts.study.part:
@@ -123,7 +125,9 @@ def _verdict(facts: Facts, got: dict[str, Any], value: float, half: float) -> st
         return f"{UNTESTABLE}: {'one seed' if got['n'] else 'no result'}"
     reach = float(t_quantile(np.array([got["n"]], dtype=np.float64))[0]) * got["sd"] * math.sqrt(1 + 1 / got["n"])
     exact = EXACT * abs(value) if got["sd"] == 0 else 0.0
-    return REPRODUCED if abs(got["mean"] - value) <= max(reach, exact) + half else CONTRADICTED
+    if abs(got["mean"] - value) > max(reach, exact) + half:
+        return CONTRADICTED
+    return REPRODUCED if reach <= wide else f"{OPEN}: the interval reaches {shown(reach)} to each side"
 
 
 def _words(value: Any) -> str:

@@ -346,6 +346,16 @@ def test_half_a_point_is_the_most_that_rounding_explains():
     assert table["accuracy verdict"].to_list() == ["contradicted", "reproduced"]
 
 
+def test_an_interval_that_holds_everything_reproduces_nothing():
+    said = {"rows": [{"optimizer": "gd", "accuracy": 0.9}, {"optimizer": "gd", "accuracy": 0.2}]}
+
+    def row(trial, step):
+        return learning(trial, step, {"gd": 0.8 + 0.05 * (trial.run.seed % 2)})
+
+    table = answer(with_published(made(DIGITS, row), said)).table("published")
+    assert [verdict.partition(":")[0] for verdict in table["accuracy verdict"]] == ["not separated", "contradicted"]
+
+
 def named(item: Any) -> list[dict[str, Any]]:
     """The settings that a finding names."""
     if isinstance(item, list):
