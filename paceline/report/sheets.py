@@ -128,7 +128,7 @@ def _published(facts: Facts, found: Published | None) -> Iterator[Sheet]:
         source = f" Source: {found.source}." if found.source else ""
         missing = f" {found.unmatched} published rows name no setting of this study." if found.unmatched else ""
         smaller = f"{size(facts.study)} What was published is of the full one. " if facts.study.scale else ""
-        judged = " A figure is reproduced where it lies in the 95 % prediction interval of one more run, if that is narrow."
+        judged = " A figure is reproduced that lies in the 95 % prediction interval of one more run, if that is narrow."
         note = f"{smaller}Measured here on the machine named under Methods.{judged}{source}{missing}"
         yield Sheet("published", _sized(facts, "Published beside measured"), note, found.table)
 
