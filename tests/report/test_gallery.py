@@ -47,5 +47,6 @@ def test_published_rows_of_models_stand_beside_the_same_model_at_every_size():
     said = paceline.load("bristol-models", scale="quick").model_dump(mode="json")
     found = answer(made(json.dumps(said), learning, steps=range(0, 101, 50), scale="quick"))
     assert found.published is not None
-    assert found.published.table["setting"].to_list() == ["squeezenet1_0", "squeezenet1_0"]
-    assert found.published.unmatched == 18
+    both = [f"squeezenet1_0 / {data}" for data in ("cifar10", "cifar100") for _ in range(2)]
+    assert found.published.table["setting"].to_list() == both
+    assert found.published.unmatched == 16
