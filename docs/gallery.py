@@ -115,8 +115,8 @@ def trained(record: Path) -> str:
 def machines(record: Path) -> list[str]:
     found = [
         f"{m.get('cpu')}, {m.get('cores')} cores, {m.get('memory_gb'):.0f} GB"
-        for machines in read_machines(StudyFolder(record)).values()
-        for m in machines
+        for pack in read_machines(StudyFolder(record)).values()
+        for m in pack
     ]
     return list(dict.fromkeys(found))
 

@@ -35,7 +35,7 @@ PathLike = str | os.PathLike[str]
 class Results:
     """What a study has recorded so far."""
 
-    study: Study
+    study: Study  # the study as it was run
     runs: pl.DataFrame  # a line a run: case, axes, seed, status, last values
     rows: pl.DataFrame  # every recorded row, with case, axes and seed
     table: pl.DataFrame  # a line a setting: mean over seeds, best first

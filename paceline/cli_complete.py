@@ -32,17 +32,20 @@ def recorded(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def scales(ctx: typer.Context, incomplete: str) -> list[str]:
     """The sizes that the study defines."""
-    return _beginning(_mapping(_said(ctx).get("scales")), incomplete)
+    from paceline.spec.document import mapping
+
+    return _beginning(mapping(_said(ctx).get("scales")), incomplete)
 
 
 def keys(ctx: typer.Context, incomplete: str) -> list[str]:
     """`lr=`, `optimizer.beta2=`: first what the study says, then what any run may have."""
+    from paceline.spec.document import mapping
     from paceline.spec.run import FIELDS
 
     said = _said(ctx)
-    places = [_mapping(said.get(place)) for place in ("compare", "tune", "base")]
-    places += [_mapping(case) for case in _mapping(said.get("cases")).values()]
-    places += [_mapping(place.get("tune")) for place in places]
+    places = [mapping(said.get(place)) for place in ("compare", "tune", "base")]
+    places += [mapping(case) for case in mapping(said.get("cases")).values()]
+    places += [mapping(place.get("tune")) for place in places]
     names = dict.fromkeys((*(name for place in places for name in place), *FIELDS))
     return [f"{name}=" for name in _beginning(names, incomplete) if name not in ("tune", "trial")]
 
@@ -64,11 +67,11 @@ def fetched(incomplete: str) -> list[str]:
 def _said(ctx: typer.Context) -> dict[str, Any]:
     """What the file of the study on the command line says, right or wrong."""
     from paceline.gallery import gallery
-    from paceline.spec.document import read
+    from paceline.spec.document import mapping, read
 
     study = next(iter(ctx.args), "")  # an option without its value, as yet, leaves the arguments unread
     try:
-        return _mapping(read(gallery().get(study, Path(study))).data)
+        return mapping(read(gallery().get(study, Path(study))).data)
     except PacelineError:
         return {}
 
@@ -86,7 +89,3 @@ def _files(incomplete: str) -> list[str]:
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

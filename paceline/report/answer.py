@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Answer:
-    question: str
-    sentences: tuple[str, str, str]
-    sheets: tuple[Sheet, ...]
+    question: str  # of the study
+    sentences: tuple[str, str, str]  # what is best, what is tied with it, what else there is to know
+    sheets: tuple[Sheet, ...]  # every table
     notes: tuple[str, ...]  # what a reader must know, refusals among them
-    methods: str
-    published: Published | None
-    facts: Facts
+    methods: str  # a paragraph: runs, seeds, hardware, versions, statistics
+    published: Published | None  # what was published beside what was measured
+    facts: Facts  # every analysis that it was written from
     timing: tuple[str, ...] = ()  # what a study of time has found
     scaled: Scaled | None = None  # what several devices did, where the study asks
 
     @property
     def study(self) -> Study:
+        """The study as it was run."""
         return self.facts.study
 
     @property

@@ -19,6 +19,7 @@ from paceline.report.mechanism import (
     share,
     speeds_of,
 )
+from paceline.report.predicted import Short
 from paceline.spec import Run, Study
 
 HOW = (
@@ -62,8 +63,7 @@ def _block(
     title = ", ".join(filter(None, (setting, "a batch for each" if run.batch_mode == "per_device" else "")))
     if title:
         yield f"{title[:1].upper()}{title[1:]}"
-    if short := [str(count) for count in counts if count not in full]:
-        yield f"Refused for {', '.join(short)} devices: a batch of {run.batch} has no example for each."
+    yield from Short(tuple(count for count in counts if count not in full), run.batch).said()
     if not full:
         return
     try:

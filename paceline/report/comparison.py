@@ -38,13 +38,14 @@ class Comparison:
 
     a: Path
     b: Path
-    joined: Joined
+    joined: Joined  # which runs were joined
     settings: pl.DataFrame  # a line a setting: see paceline.analyse.likeforlike.by_setting
     overall: pl.DataFrame  # one line: ratio of times over all settings
     differences: pl.DataFrame  # a line a metric: A less B over all settings
 
     @property
     def pairs(self) -> pl.DataFrame:
+        """A line a run that both trained."""
         return self.joined.pairs
 
     @property
@@ -63,6 +64,7 @@ class Comparison:
 
     @property
     def sentences(self) -> tuple[str, ...]:
+        """Which is faster, how results differ, what was joined, how the machines differ."""
         times = (_speed(self.overall.row(0, named=True)), *_one_by_one(self.settings))
         return (*times, *map(_result, self.differences.iter_rows(named=True)), self.join, _machines(self))
 
@@ -73,6 +75,7 @@ class Comparison:
 
     @property
     def text(self) -> str:
+        """The same as one text."""
         return "\n".join(self.sentences)
 
     @cached_property
@@ -82,6 +85,7 @@ class Comparison:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
+        """What a reader must know, refusals among them."""
         return tuple(_notes(self))
 
     @cached_property

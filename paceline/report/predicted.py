@@ -100,7 +100,11 @@ class Short(NamedTuple):
     """Counts of devices for which a batch has too few examples: no study may say them."""
 
     counts: tuple[int, ...]
-    why: str
+    batch: object
+
+    @property
+    def why(self) -> str:
+        return f"a batch of {self.batch} has no example for each"
 
     def said(self) -> Iterator[str]:
         if self.counts:
@@ -111,8 +115,8 @@ def _short(runs: pl.DataFrame, counts: Sequence[int], scaling: str) -> Short:
     """Where devices share a batch. Of one that changes with the epoch nothing is known here."""
     batch = runs["global_batch"].max() if scaling == STRONG else None
     if not isinstance(batch, int):
-        return Short((), "")
-    return Short(tuple(count for count in counts if count > batch), f"a batch of {batch} has no example for each")
+        return Short((), batch)
+    return Short(tuple(count for count in counts if count > batch), batch)
 
 
 def _without(table: pl.DataFrame, short: Short) -> pl.DataFrame:

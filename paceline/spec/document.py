@@ -26,6 +26,11 @@ _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "fals
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+def mapping(value: Any) -> dict[str, Any]:
+    """The value, if it is a mapping; else an empty one, for what may be anything until it is checked."""
+    return value if isinstance(value, dict) else {}
+
+
 @dataclass(frozen=True)
 class Document:
     """A file's values and the line on which each stands."""

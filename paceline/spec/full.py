@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from paceline.spec.document import mapping
 from paceline.spec.run import Run
 
 READ_BY = {"measure": "accuracy", "select": "validation"}  # how runs are timed and read, and what that is unsaid
@@ -12,13 +13,13 @@ _UNSAID = {name: field.default for name, field in Run.model_fields.items()}
 def within(now: Any, full: Any) -> bool:
     """Whether every setting of the one study is a setting of the other: the same base, and of its cases and of the
     values of its axes no others. Seeds are none of its business."""
-    now, full = _mapping(now), _mapping(full)
+    now, full = mapping(now), mapping(full)
     return (
         all(now.get(key, unsaid) == full.get(key, unsaid) for key, unsaid in READ_BY.items())
         and _base(now) == _base(full)
         and _axes_within(now.get("compare"), full.get("compare"))
         and _axes_within(now.get("tune"), full.get("tune"))
-        and _cases_within(_mapping(now.get("cases")), _mapping(full.get("cases")))
+        and _cases_within(mapping(now.get("cases")), mapping(full.get("cases")))
     )
 
 
@@ -30,7 +31,7 @@ def alike(one: Any, other: Any) -> bool:
 def _cases_within(now: dict[str, Any], full: dict[str, Any]) -> bool:
     if not now or not full:
         return not now and not full
-    return all(name in full and _case_within(_mapping(case), _mapping(full[name])) for name, case in now.items())
+    return all(name in full and _case_within(mapping(case), mapping(full[name])) for name, case in now.items())
 
 
 def _case_within(now: dict[str, Any], full: dict[str, Any]) -> bool:
@@ -39,7 +40,7 @@ def _case_within(now: dict[str, Any], full: dict[str, Any]) -> bool:
 
 
 def _axes_within(now: Any, full: Any) -> bool:
-    now, full = _mapping(now), _mapping(full)
+    now, full = mapping(now), mapping(full)
     if "sample" in now or "sample" in full:
         return _samples_within(now, full)
     return now.keys() == full.keys() and all(_values(now[key]) <= _values(full[key]) for key in now)
@@ -54,7 +55,7 @@ def _samples_within(now: dict[str, Any], full: dict[str, Any]) -> bool:
 
 def _base(study: dict[str, Any]) -> Any:
     """What it says of a run, without what a run is unsaid."""
-    said = _mapping(study.get("base")).items()
+    said = mapping(study.get("base")).items()
     return _key({key: value for key, value in said if key != "seed" and _key(value) != _key(_UNSAID.get(key, ...))})
 
 
@@ -69,7 +70,3 @@ def _key(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_key, value))
     return isinstance(value, bool), value
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

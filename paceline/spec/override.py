@@ -3,7 +3,7 @@
 from typing import Any
 
 from paceline.errors import StudyError, nearest
-from paceline.spec.document import Document, Lines, parse
+from paceline.spec.document import Document, Lines, mapping, parse
 
 _STUDY = (
     "name",
@@ -30,7 +30,7 @@ def override(document: Document, key: str, value: Any, label: str) -> Document:
     if not isinstance(data, dict):
         return document
     if key == "cases" and isinstance(value, list) and value and all(isinstance(name, str) for name in value):
-        value = _keep(_mapping(data.get("cases")), value, label)
+        value = _keep(mapping(data.get("cases")), value, label)
     for path in _places(data, key, label):
         for inner in _inside(data, path):
             del _at(data, path[:-1])[inner[-1]]
@@ -71,13 +71,13 @@ def _places(data: dict[str, Any], key: str, label: str) -> list[Path]:
     if head in _STUDY:
         return [(head, rest)] if rest else [(head,)]
     for axes in ("compare", "tune"):
-        if key in _mapping(data.get(axes)):
+        if key in mapping(data.get(axes)):
             return [(axes, key)]
     places: list[Path] = [("base", key)]
-    for name, case in _mapping(data.get("cases")).items():
-        if key in _mapping(_mapping(case).get("tune")):
+    for name, case in mapping(data.get("cases")).items():
+        if key in mapping(mapping(case).get("tune")):
             places.append(("cases", name, "tune", key))
-        elif {key, head} & _mapping(case).keys() or _inside(data, ("cases", name, key)):
+        elif {key, head} & mapping(case).keys() or _inside(data, ("cases", name, key)):
             places.append(("cases", name, key))
     return places
 
@@ -90,13 +90,13 @@ def _inside(data: dict[str, Any], path: Path) -> list[Path]:
 
 def _at(data: dict[str, Any], path: Path) -> dict[str, Any]:
     for step in path:
-        data = _mapping(data.get(step))
+        data = mapping(data.get(step))
     return data
 
 
 def _named(data: dict[str, Any], head: str, rest: str, label: str) -> Path:
     """The place of `cases.a.lr`; the name itself may have dots in it."""
-    known = _mapping(data.get(head))
+    known = mapping(data.get(head))
     name = max((n for n in known if f"{rest}.".startswith(f"{n}.")), key=len, default=None)
     if name is None:
         raise _unnamed(head, rest, known, label)
@@ -117,13 +117,9 @@ def _unnamed(head: str, rest: str, known: dict[str, Any], label: str) -> StudyEr
     return StudyError(f"no such name among the {head}. {allowed}", key=f"{head}.{rest}", where=label)
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _write(data: dict[str, Any], path: Path, value: Any) -> None:
     for step in path[:-1]:
-        data[step] = _mapping(data.get(step))
+        data[step] = mapping(data.get(step))
         data = data[step]
     data[path[-1]] = value
 

@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 import torch
+from torch import library
 
 from paceline.spec.parts import TABLE
 
@@ -21,7 +22,7 @@ def _torchvision():
         try:
             return importlib.import_module("torchvision.models")
         except RuntimeError:
-            _operators = torch.library.Library("torchvision", "DEF")
+            _operators = library.Library("torchvision", "DEF")
             for name in ("nms", "qnms"):
                 _operators.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
             for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:

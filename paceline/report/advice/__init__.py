@@ -74,7 +74,7 @@ _SCHEMA = {
 class Advised:
     study: Study
     advice: tuple[Advice, ...]  # the first is the most worth doing
-    unsaid: tuple[Unsaid, ...]
+    unsaid: tuple[Unsaid, ...]  # what is not said, and why
 
     @property
     def table(self) -> pl.DataFrame:

@@ -72,16 +72,16 @@ def _claim(facts: Facts, item: Any) -> Claim:
     if not isinstance(item, dict):
         return Claim(shown(item), False, "", "")
     text, asked = str(item.get("finding", item.get("asked", ""))), "finding" not in item
-    kinds = [kind for kind in _KINDS if kind in item]
-    if not text or len(kinds) != 1:
+    kind, *others = [kind for kind in _KINDS if kind in item] or [""]
+    if not text or not kind or others:
         return Claim(text or shown(item), False, UNREAD, f"a claim has one of {', '.join(_KINDS)}")
-    if wrong := _wrong(kinds[0], item):
+    if wrong := _wrong(kind, item):
         return Claim(text, asked, UNREAD, wrong)
-    if item.get("size") == "full" and (lacks := _lacks(facts, kinds[0])):
+    if item.get("size") == "full" and (lacks := _lacks(facts, kind)):
         return Claim(text, asked, UNTESTABLE, lacks)
     try:
-        verdict, why = _KINDS[kinds[0]](facts, item)
-        if verdict != UNTESTABLE and "device" in item and (other := _elsewhere(facts, item[kinds[0]], item["device"])):
+        verdict, why = _KINDS[kind](facts, item)
+        if verdict != UNTESTABLE and "device" in item and (other := _elsewhere(facts, item[kind], item["device"])):
             verdict, why = UNTESTABLE, f"claimed of {item['device']}; on {other}, {why}"
     except MissingError as missing:
         verdict, why = UNTESTABLE, str(missing)
@@ -98,8 +98,6 @@ def _lacks(facts: Facts, kind: str) -> str:
 
 def _elsewhere(facts: Facts, rows: Any, device: str) -> str:
     """What else than this device the runs were trained on that the rows name; empty if nothing else."""
-    if isinstance(rows, list) and rows and isinstance(rows[0], list):
-        rows = [row for couple in rows for row in couple]
     runs = pl.concat([runs_of(facts, settings_of(facts, row)) for row in rows_of(rows)])
     packs = set(runs["pack"]) if "pack" in runs.columns else set()
     return ", ".join(sorted({facts.devices.get(pack, "an unknown device") for pack in packs} - {device}))

@@ -51,7 +51,7 @@ def faster(facts: Facts, item: Row) -> Judged:
 def gains_more(facts: Facts, item: Row) -> Judged:
     """Of two speed-ups, whether the first is the larger: seed by seed, on the log scale."""
     couples = [(first, second) for first, second in item["gains_more"]]
-    by = open_axes(facts, [row for couple in couples for row in couple])
+    by = open_axes(facts, rows_of(item["gains_more"]))
     gains, said = [], []
     for word, (first, second) in zip((FIRST, SECOND), couples, strict=True):
         timed = _timed(facts, first, second, by)

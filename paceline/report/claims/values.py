@@ -27,8 +27,9 @@ class MissingError(RecordError):
     """What a claim names was not measured."""
 
 
-def rows_of(rows: Any) -> list[Row]:
-    return list(rows) if isinstance(rows, list) else [rows]
+def rows_of(named: Any) -> list[Row]:
+    """The rows of one row, of several, or of pairs of them."""
+    return [row for each in named for row in rows_of(each)] if isinstance(named, list) else [named]
 
 
 def together(each: Sequence[Judged]) -> Judged:
