@@ -26,7 +26,7 @@ from paceline.report.formats import render
 from paceline.report.names import counted
 
 FOLDER = Path(__file__).with_suffix("")
-TIMES = ("speed", "workers", "tradeoff", "phases", "bottleneck")
+TIMES = ("speed", "workers", "tradeoff", "phases", "bottleneck")  # of studies of time alone: others share the machine
 SHARED = ("speedup", "speedup-goal", "devices", "quickest", "epochs-goal", "useful-batch")
 TABLES = ("claims", "best", *SHARED, *TIMES, "models", "fit", "target", "published", "confused", "pairs")
 FIGURES = 3
@@ -61,7 +61,7 @@ def keep(name: str, runs: Path) -> None:
         (FOLDER / file).write_text(picture(figure.chart))
         charts.append({"file": file, "title": figure.title})
     found = {sheet.key: sheet for sheet in answer.sheets}
-    kept = [found[key] for key in TABLES if key in found]
+    kept = [found[key] for key in TABLES if key in found and told(answer, key)]
     claims = answer.published.findings if answer.published else ()
     said: dict[str, Any] = {
         "study": name,
@@ -102,8 +102,12 @@ def keep(name: str, runs: Path) -> None:
 def telling(answer: Answer) -> list[Figure]:
     """The charts of a page: those of a tuned axis before curves."""
     tuned = [figure for figure in answer.figures[1:] if figure.key.startswith("sensitivity")][:1]
-    others = [figure for figure in answer.figures if figure not in tuned]
+    others = [figure for figure in answer.figures if figure not in tuned and told(answer, figure.key)]
     return [*others[:1], *tuned, *others[1:]][:FIGURES]
+
+
+def told(answer: Answer, key: str) -> bool:
+    return key not in TIMES or answer.study.measure == "time"
 
 
 def trained(record: Path) -> str:
