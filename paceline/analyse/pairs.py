@@ -18,12 +18,12 @@ def pairwise(table: pl.DataFrame, compare: Sequence[str] = (), *, metric: str) -
 
     `table` has value, seed and label (without a label: the words of `compare`). difference is by how much a is
     better, with the 95 % interval of the paired t-test over shared seeds; p_holm is Holm's (1979), over all pairs.
+    Differences that agree in all digits while the results vary do so by chance: their spread is that of the results.
     """
     sign = 1.0 if higher_is_better(metric) else -1.0
     labels, values = _matrix(_labelled(table, compare), sign)
     first, second = np.triu_indices(len(labels), 1)
-    gaps = values[first] - values[second]
-    n, difference, sd = _moments(gaps)
+    n, difference, sd = _paired(values[first], values[second])
     swap = difference < 0
     first, second, difference = np.where(swap, second, first), np.where(swap, first, second), np.abs(difference)
     p = _p_values(n, difference, sd)
@@ -67,6 +67,14 @@ def _matrix(table: pl.DataFrame, sign: float) -> tuple[list[str], Array]:
     where = [rows[label] for label in cells["label"]], [seeds[seed] for seed in cells["seed"]]
     values[where] = cells["value"].to_numpy()
     return labels, values
+
+
+def _paired(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """n, mean and standard deviation of a - b over the columns that both have."""
+    n, mean, sd = _moments(a - b)
+    shared = ~np.isnan(a - b)
+    apart = np.hypot(*(_moments(np.where(shared, values, np.nan))[2] for values in (a, b)))
+    return n, mean, np.where((sd == 0) & (mean != 0), apart, sd)
 
 
 def _moments(gaps: Array) -> tuple[Array, Array, Array]:

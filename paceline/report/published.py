@@ -7,16 +7,17 @@ A study file says it so; the keys of a row that are cases or axes say which meas
       findings: [adadelta is worst]          # claims in words; optional
       unlike: other data than the report's   # why no figure of the rows can be reproduced; optional
       rows:
-        - {optimizer: adam, lr: [0.005, 0.01], accuracy: 0.92, loss: 0.30}
+        - {optimizer: adam, lr: [0.005, 0.01], accuracy: 0.92, loss: "0.30"}
         - {optimizer: gd, accuracy_percent: 91}
 
 Which setting a row names is told by `selection`; where it names several, it stands beside the best of them.
-`accuracy_percent` is an accuracy in per cent. Keys that are neither axes nor measured are shown as they are.
+`accuracy_percent` is an accuracy in per cent. A figure is held to the digits it was published with; one that ends in 0
+keeps it in quotes. Keys that are neither axes nor measured are shown as they are.
 `published` may also be the list of rows alone. Findings that can be judged: see `claims`.
 """
 
 import math
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from paceline.report.selection import MEASURED, axes_of, fixed_of, settings
 
 EXACT = 0.01  # of the figure
 WIDE, WIDE_SHARE = {"accuracy": 0.02}, 0.1  # of a prediction interval, to each side: absolute, or of the figure
+MEASURED_AS = (*MEASURED, "accuracy_percent")
 POINT = 0.005  # half a point of accuracy: 0.9 may have been published as 0.90
 
 
@@ -80,7 +82,9 @@ def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any] | None:
 
 def _in_units(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, float]]:
     """The row with accuracies as shares, and half a unit of the last digit that each figure was published with."""
-    half = {key: 0.5 * 10.0 ** _exponent(value) for key, value in row.items() if type(value) in (int, float)}
+    written = {key: number for key in MEASURED_AS if (number := _number(row.get(key))) is not None}
+    half = {key: 0.5 * 10.0 ** int(number.as_tuple().exponent) for key, number in written.items()}
+    row = {**row, **{key: float(number) for key, number in written.items()}}
     if "accuracy_percent" in half:
         half["accuracy"] = half["accuracy_percent"] / 100
         rest = {key: value for key, value in row.items() if key != "accuracy_percent"}
@@ -90,9 +94,15 @@ def _in_units(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, float]]:
     return row, half
 
 
-def _exponent(value: float) -> int:
-    exponent = Decimal(str(value)).as_tuple().exponent
-    return exponent if isinstance(exponent, int) else 0
+def _number(value: Any) -> Decimal | None:
+    """A figure with the digits it is written with; None for what is not a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
 
 
 def _both(facts: Facts, match: dict[str, Any], metric: str, value: float, half: float) -> dict[str, Any]:

@@ -45,6 +45,14 @@ def test_a_difference_without_spread_is_separated() -> None:
     assert (line["p"], line["separated"], line["more_seeds"]) == (0, True, None)
 
 
+def test_differences_equal_by_chance_have_the_spread_of_the_results() -> None:
+    """Two seeds, both 0.01 apart, while the results lie 0.2 apart."""
+    line = pairwise(table_of({"a": [0.91, 0.71], "b": [0.9, 0.7]}), metric="accuracy").row(0, named=True)
+    assert line["p"] > 0.5
+    assert line["low"] < 0 < line["high"]
+    assert not line["separated"]
+
+
 def test_one_seed_separates_nothing() -> None:
     line = pairwise(table_of({"a": [0.9], "b": [0.1]}), metric="accuracy").row(0, named=True)
     assert (line["n"], line["difference"], line["p"], line["separated"], line["more_seeds"]) == (

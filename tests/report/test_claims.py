@@ -46,7 +46,7 @@ def with_published(results, said):
         ({"best": {"optimizer": "adam", "lr": 0.01}}, "reproduced", "adam at lr 0.1, the nearest"),
         ({"best": {"optimizer": "adam", "lr": 0.1}}, "contradicted", "adam at lr 0.01 is ahead of adam at lr 0.1"),
         ({"alike": [ADAM, RMSPROP], "within": 0.05}, "reproduced", "0.05 was allowed"),
-        ({"alike": [ADAM, GD], "within": 0.05}, "contradicted", "differ by 0.15"),
+        ({"alike": [ADAM, GD], "within": 0.05}, "contradicted", "is ahead of gd at lr 0.01 by 0.15"),
         ({"untestable": "no GPU"}, "not testable here", "no GPU"),
         ({"faster": [ADAM, GD]}, "not testable here", "no speed was recorded"),
     ],
@@ -203,6 +203,20 @@ def test_one_seed_of_several_settings_is_one_seed():
     assert (found.verdict, "one seed" in found.why) == ("not testable here", True)
 
 
+def test_over_an_axis_of_draws_each_value_counts_once():
+    """One seed in four splits is four draws; eight seeds in one split are one."""
+    text = GRID.replace("data: digits", "data: synthetic").replace(
+        "cases: {big: {batch: 50}, small: {batch: 10}}\ncompare: {", "compare: {data.seed: [0, 1, 2, 3], "
+    )
+    claim = {"order": [ADAM, GD], "over": "data.seed"}
+    found = judged(claim, text=text.replace("repeat: 4", "repeat: 2"))
+    assert (found.verdict, "n = 4)" in found.why) == ("reproduced", True), found
+    one = judged(claim, text=text.replace("[0, 1, 2, 3]", "[0, 1]").replace("repeat: 4", "repeat: 8"))
+    assert "n = 2)" in one.why
+    wrong = judged(claim | {"over": "lr"}, text=text)
+    assert (wrong.verdict, wrong.why) == ("not testable here", "'lr' is no axis that the claim leaves open")
+
+
 def test_speeds_are_paired_by_what_a_claim_leaves_open():
     """The big batch is ten times as fast, the optimizers are not; adam failed on the small one."""
     failed = ends("adam", status="failed", when=lambda trial: trial.case == "small")
@@ -344,6 +358,17 @@ def test_half_a_point_is_the_most_that_rounding_explains():
     said = {"rows": [{"optimizer": "gd", "accuracy": 1}, {"optimizer": "gd", "accuracy_percent": 80}]}
     table = answer(with_published(made(DIGITS, learning), said)).table("published")
     assert table["accuracy verdict"].to_list() == ["contradicted", "reproduced"]
+
+
+def test_a_figure_in_quotes_keeps_its_last_digit():
+    """A loss near 0.21 is 0.2 but not 0.20; words are no figure."""
+    said = {"rows": [{"optimizer": "gd", "loss": written} for written in (0.2, "0.2", "0.20", "low")]}
+
+    def row(trial, step):
+        return learning(trial, step) | {"loss": 0.214 + 1e-4 * (trial.run.seed % 2)}
+
+    table = answer(with_published(made(DIGITS, row), said)).table("published")
+    assert table["loss verdict"].to_list() == ["reproduced", "reproduced", "contradicted", None]
 
 
 def test_an_interval_that_holds_everything_reproduces_nothing():

@@ -15,11 +15,11 @@ A finding of `published` is words, or words with what they claim, of settings na
       - {finding: pinning saves 40 %, untestable: there is no GPU here}
 
 `asked` in the place of `finding` is a question of our own: its verdict is yes or no. `of: epochs to stable` judges
-those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `size: full`
-leaves it unjudged at a smaller size of the study, unless that trains the settings it names as the full one does;
-`device: cuda` leaves it unjudged by runs on anything else. Where a row names several settings, and the others do not
-name the axis in which they differ, they are paired along it; else it stands for the best of them. Definitions:
-docs/definitions.md.
+those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `over:
+data.split_seed` takes the values of that axis for the draws, and the mean over seeds at each; `size: full` leaves it
+unjudged at a smaller size of the study, unless that trains the settings it names as the full one does; `device: cuda`
+leaves it unjudged by runs on anything else. Where a row names several settings, and the others do not name the axis
+in which they differ, they are paired along it; else it stands for the best of them. Definitions: docs/definitions.md.
 """
 
 from collections.abc import Callable, Sequence

@@ -150,7 +150,9 @@ def alike(facts: Facts, item: Row) -> Judged:
     if pair["low"] is None:
         return UNTESTABLE, few(pair["seeds"])
     within = float(item.get("within", 0.0))
-    said = f"they differ by {difference(pair)}; {shown(within)} was allowed"
+    ahead, behind = (first, second) if pair["a"] == FIRST else (second, first)
+    words = f"{name(facts, ahead)} is ahead of {name(facts, behind)} by" if pair["difference"] else "they differ by"
+    said = f"{words} {difference(pair)}; {shown(within)} was allowed"
     if max(abs(pair["low"]), abs(pair["high"])) <= within:
         return REPRODUCED, said
     return (CONTRADICTED if pair["low"] > within else OPEN), said

@@ -74,10 +74,12 @@ def sides(facts: Facts, first: Row, second: Row, by: Sequence[str]) -> tuple[pl.
     return both
 
 
-def keyed(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """`seed` made of the seed and the axes left open, so that pairs agree in both; `own_seed` is the seed."""
-    key = pl.concat_str(*(pl.col(name).cast(pl.String).fill_null("") for name in (*by, "seed")), separator=" ")
-    return runs.with_columns(key.alias("seed"), pl.col("seed").alias("own_seed"))
+def keyed(runs: pl.DataFrame, by: Sequence[str], unit: str = "seed") -> pl.DataFrame:
+    """`seed` made of the unit that is drawn anew and the axes left open, so that pairs agree in both; `own_seed` is
+    the unit alone: the seed, or an axis whose values are draws, over which seeds are averaged."""
+    names = list(dict.fromkeys((*by, unit)))
+    key = pl.concat_str(*(pl.col(name).cast(pl.String).fill_null("") for name in names), separator=" ")
+    return runs.with_columns(key.alias("seed"), pl.col(unit).cast(pl.String).alias("own_seed"))
 
 
 def shared_seeds(table: pl.DataFrame) -> int:
@@ -115,6 +117,16 @@ def compared(facts: Facts, item: Row, first: Row, second: Row) -> Row:
     return {**line, **unsure, "seeds": seeds}
 
 
+def _unit(item: Row, by: Sequence[str]) -> str:
+    """What is drawn anew from pair to pair: the seed, or the axis that the claim is `over`."""
+    if "over" not in item:
+        return "seed"
+    axis = next((name for name in by if str(item["over"]) in (name, name.removeprefix("axis."))), None)
+    if axis is None:
+        raise MissingError(f"'{item['over']}' is no axis that the claim leaves open")
+    return axis
+
+
 def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     """label (the setting), seed (see `keyed`), own_seed and value of the runs of some settings that are done."""
     runs, metric = runs_of(facts, chosen).filter(pl.col("status") == "done"), metric_of(facts, item)
@@ -130,7 +142,9 @@ def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] =
     if runs.is_empty():
         raise MissingError("no curve became stable" if metric == STABLE else f"no {metric} was measured")
     names = pl.Series("label", [at(line) for line in runs.iter_rows(named=True)], pl.String)
-    return keyed(runs.with_columns(names), by).select("label", "seed", "own_seed", pl.col("value").cast(pl.Float64))
+    return keyed(runs.with_columns(names), by, _unit(item, by)).select(
+        "label", "seed", "own_seed", pl.col("value").cast(pl.Float64)
+    )
 
 
 def difference(pair: Row) -> str:
