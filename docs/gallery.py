@@ -8,6 +8,7 @@ training anew.
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -21,14 +22,19 @@ from paceline.report.advice import advise
 from paceline.report.answer import Answer
 from paceline.report.charts import Figure
 from paceline.report.charts.picture import picture
-from paceline.report.claims import summary
+from paceline.report.claims import Claim, summary
+from paceline.report.facts import ENDED
 from paceline.report.formats import render
 from paceline.report.names import counted
 
 FOLDER = Path(__file__).with_suffix("")
 TIMES = ("speed", "workers", "tradeoff", "phases", "bottleneck")  # of studies of time alone: others share the machine
-SHARED = ("speedup", "speedup-goal", "devices", "quickest", "epochs-goal", "useful-batch")
-TABLES = ("claims", "best", *SHARED, *TIMES, "models", "fit", "target", "published", "confused", "pairs")
+SPEEDUPS = ("speedup", "speedup-goal", "devices", "quickest")  # of these too, and of studies that vary the devices
+UNTIMED = "This study does not measure time: seconds were taken beside other work on the machine, and say nothing."
+TABLES = (
+    *("claims", "best", *SPEEDUPS, "epochs-goal", "useful-batch", *TIMES),
+    *("models", "fit", "target", "published", "confused", "pairs"),
+)
 FIGURES = 3
 LONG = 40  # lines of a table
 REPORTS = {
@@ -74,13 +80,13 @@ def keep(name: str, runs: Path) -> None:
         "labels": answer.facts.best["label"].to_list(),
         "headline": headline(answer),
         "sentences": (*answer.timing, *answer.sentences),
-        "notes": answer.notes,
+        "notes": (*answer.notes, *(() if timed(answer) else (UNTIMED,))),
         "methods": answer.methods,
         "source": answer.published.source if answer.published else "",
         "claims": [claim._asdict() for claim in claims],
-        "verdict": "; ".join(
-            filter(None, (summary([claim.verdict for claim in claims if claim.verdict]), figures(answer)))
-        ),
+        "verdict": "; ".join(filter(None, (judged(claims, asked=False), figures(answer)))),
+        "answers": judged(claims, asked=True),
+        "runs": [answer.facts.count(*ENDED), answer.facts.runs["run"].n_unique()],
         "advice": advise(answer).text,
         "assumed": answer.study.assumed,
         "charts": charts,
@@ -95,6 +101,7 @@ def keep(name: str, runs: Path) -> None:
             for s in kept
         ],
     }
+    said["asked"] = load(name, scale=said["scale"] or None).repeat
     said["command"] = command(said)
     (FOLDER / f"{name}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
 
@@ -107,7 +114,11 @@ def telling(answer: Answer) -> list[Figure]:
 
 
 def told(answer: Answer, key: str) -> bool:
-    return key not in TIMES or answer.study.measure == "time"
+    return timed(answer) or key not in (*TIMES, *(() if "devices" in answer.study.compare else SPEEDUPS))
+
+
+def timed(answer: Answer) -> bool:
+    return answer.study.measure == "time"
 
 
 def trained(record: Path) -> str:
@@ -125,6 +136,10 @@ def machines(record: Path) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def judged(claims: Sequence[Claim], *, asked: bool) -> str:
+    return summary([claim.verdict for claim in claims if claim.verdict and claim.asked == asked])
+
+
 def figures(answer: Answer) -> str:
     """How many of the published figures are reproduced, contradicted, or cannot be tested here."""
     table = answer.published.table if answer.published else None
@@ -135,7 +150,7 @@ def figures(answer: Answer) -> str:
 
 def headline(answer: Answer) -> str:
     """What the question is about: of a study of time, what it found of that."""
-    if answer.study.measure == "time":
+    if timed(answer):
         return answer.timing[0] if answer.timing else answer.sentences[2]
     return answer.sentences[0]
 
@@ -144,6 +159,7 @@ def page(said: dict[str, Any]) -> str:
     lines = [f"# {said['study']}", "", said["question"], "", f"    {said['command']}", ""]
     lines += [f"**{said['size']}**", ""] if said["size"] else []
     lines += [f"Verdict on what was published: {said['verdict']}.", ""] if said["verdict"] else []
+    lines += [f"On what we ask ourselves: {said['answers']}.", ""] if said["answers"] else []
     lines += [line for sentence in said["sentences"] for line in (sentence, "")]
     for chart in said["charts"]:
         lines += [f"![{chart['title']}]({chart['file']})", ""]
@@ -163,14 +179,16 @@ def page(said: dict[str, Any]) -> str:
 
 def command(said: dict[str, Any]) -> str:
     size = f" --scale {said['scale']}" if said["scale"] else ""
-    full = load(said["study"], scale=said["scale"] or None).repeat
-    return f"paceline run {said['study']}{size}" + (f" --seeds {said['seeds']}" if said["seeds"] != full else "")
+    seeds = f" --seeds {said['seeds']}" if said["seeds"] != said["asked"] else ""
+    return f"paceline run {said['study']}{size}{seeds}"
 
 
 def index(kept: list[dict[str, Any]]) -> str:
     lines = ["# Gallery", "", *HEAD, ""]
     smaller = sum(bool(said["scale"]) for said in kept)
+    ended, planned = (sum(said["runs"][place] for said in kept) for place in (0, 1))
     trained = f"{len(kept)} of {len(gallery())} studies are trained here, {smaller} of them at a smaller size"
+    trained += f"; {ended:,} of {planned:,} runs, for the others need a GPU" if ended < planned else ""
     where = "; ".join(dict.fromkeys(machine for said in kept for machine in said["machine"]))
     lines += [f"{trained}. Measured on: {where}, without a GPU.", ""]
     for title, starts in REPORTS.items():
@@ -198,8 +216,12 @@ HEAD = (
 def row(said: dict[str, Any]) -> str:
     published = next((claim["text"] for claim in said["claims"] if not claim["asked"]), "")
     size = f"`{said['scale']}`" if said["scale"] else "full"
-    cells = [f"[{said['study']}]({said['study']}.md)", said["question"], published, said["headline"], said["verdict"]]
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (*cells, f"{size}, `{said['command']}`")) + " |"
+    seeds = "" if said["seeds"] >= said["asked"] else f", {said['seeds']} of {said['asked']} seeds"
+    verdict = "; ".join(filter(None, (said["verdict"], said["answers"] and f"our questions: {said['answers']}")))
+    cells = [f"[{said['study']}]({said['study']}.md)", said["question"], published, said["headline"], verdict]
+    return (
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in (*cells, f"{size}{seeds}, `{said['command']}`")) + " |"
+    )
 
 
 def main(asked: list[str]) -> None:

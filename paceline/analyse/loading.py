@@ -9,6 +9,7 @@ from paceline.analyse.speed import NOISY, speeds
 
 GAIN = 1.05  # an interval of the ratio below this holds no gain worth saying; beyond, none is shown
 ALIKE = "within noise of the best"
+NO_GAIN = "no gain from"
 SATURATION = {
     "best_workers": pl.Int64,
     "samples_per_second": pl.Float64,
@@ -108,8 +109,8 @@ def _statement(enough: int, other: int, row: dict[str, Any], *, more: bool) -> s
     if not more:
         return f"the most tried, {_count(enough)}, is the fastest, so more may gain; {_count(other)} {verb} {size}"
     than = f"more than {_count(enough)}" if enough else "workers"
-    if row["ratio_high"] <= GAIN:
-        return f"no gain from {than}: {other} {verb} {size}"
+    if row["ratio_high"] * (row["noise"] if row["why"] == NOISY else 1.0) <= GAIN:
+        return f"{NO_GAIN} {than}: {other} {verb} {size}"
     if row["why"] == NOISY and row["ratio"] > 1:
         return f"a gain from {than} cannot be told from the machine's noise: {other} {verb} {size}"
     return f"no gain shown from {than}: {other} {verb} {size}"

@@ -21,6 +21,7 @@ from paceline.analyse.verdicts import verdicts
 from paceline.record.layout import StudyFolder
 from paceline.record.reader import read_machines
 from paceline.report.names import ALONE, Columns, columns, with_labels
+from paceline.report.results import shown
 from paceline.report.usage import Usage, measure
 from paceline.report.wrong import Wrong, examine
 from paceline.spec import Study
@@ -92,6 +93,14 @@ class Facts:
     def ahead(self) -> pl.DataFrame:
         """Pairs in which a setting with missing seeds beats the first, which is complete."""
         return self.pairs.filter((pl.col("b") == self.best["label"].first()) & pl.col("separated"))
+
+    @property
+    def goal(self) -> str:
+        """The target in words. Curves are of the validation images where a run has them, results of the test images."""
+        metric = self.columns.metric
+        held_out = f"validation_{metric}"
+        validated = held_out in self.rows.columns and self.rows[held_out].is_not_null().any()
+        return f"{held_out.replace('_', ' ') if validated else metric} {shown(self.target)}"
 
     def count(self, *statuses: str) -> int:
         return self.runs.unique("run").filter(pl.col("status").is_in(statuses)).height

@@ -5,8 +5,8 @@ from typing import Any
 import polars as pl
 
 from paceline.analyse.pairs import MOST
-from paceline.report.facts import MOST_PAIRED, Facts
-from paceline.report.names import counted, listed, plain
+from paceline.report.facts import ENDED, MOST_PAIRED, Facts
+from paceline.report.names import counted, listed, plain, words
 from paceline.report.results import shown
 
 Row = dict[str, Any]
@@ -136,12 +136,24 @@ def _events(facts: Facts) -> str:
 
 def _ended(facts: Facts) -> list[str]:
     total, ended = facts.runs["run"].n_unique(), facts.count("done", "diverged", "failed")
-    parts = [f"{total - ended:,} of {total:,} runs have not ended"] if ended < total else []
+    parts = [f"{total - ended:,} of {total:,} runs have not ended{_untried(facts)}"] if ended < total else []
     for status in ("diverged", "failed"):
         if count := facts.count(status):
             where = facts.settings.filter(pl.col(status) > 0)
             parts.append(f"{count:,} of {total:,} runs {status} ({listed(map(at, where.iter_rows(named=True)))})")
     return parts or [f"all {counted(total, 'run')} ended, none diverged"]
+
+
+def _untried(facts: Facts) -> str:
+    """The values of a compared axis of which no run has ended, where others of that axis have."""
+    ended = pl.col("status").is_in(ENDED)
+    said = []
+    for name in facts.columns.compare:
+        by = facts.runs.group_by(name, maintain_order=True).agg(ended.any().alias("ended"))
+        if by["ended"].any():
+            said += [words(row, [name], bare=True) for row in by.filter(~pl.col("ended")).iter_rows(named=True)]
+    said = list(filter(None, said))
+    return f", among them all of {listed(said)}" if said else ""
 
 
 def _edges(facts: Facts) -> list[str]:
@@ -156,7 +168,7 @@ def _edges(facts: Facts) -> list[str]:
 def _fast(facts: Facts) -> list[str]:
     if facts.target is None or facts.reached.is_empty():
         return []
-    goal = f"{facts.columns.metric} {shown(facts.target)}"
+    goal = facts.goal
     done = facts.reached.filter(pl.col("steps").is_not_null()).sort("steps")
     if done.is_empty():
         return [f"no setting reached {goal} in half of its seeds"]

@@ -14,7 +14,6 @@ from paceline.report.names import ALONE, listed, plain, size
 from paceline.report.noise import NOTE, noise_table
 from paceline.report.profiles import profile
 from paceline.report.published import Published
-from paceline.report.results import shown
 from paceline.report.scaled import tables as scaling_tables
 from paceline.report.sentences import HOW
 from paceline.report.timed import tables
@@ -209,7 +208,7 @@ def _reached(facts: Facts) -> Iterator[Sheet]:
     refused = facts.reached["refusal"].drop_nulls().unique().to_list() if "refusal" in facts.reached.columns else []
     said = f" {' '.join(refused)}" if refused else ""
     note = f"Medians over seeds; a run that never got there counts as later than all others, never as absent.{said}"
-    title = f"To {facts.columns.metric} {shown(facts.target)}"
+    title = f"To {facts.goal}"
     table = facts.reached.drop("refusal", strict=False).rename(
         {"label": "setting", "low": "steps low", "high": "steps high"}
     )

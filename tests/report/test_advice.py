@@ -127,12 +127,17 @@ def test_a_faster_setting_at_the_same_result_is_shown():
 
 
 def test_a_result_that_is_lost_is_said_in_the_same_line():
-    found = study(BATCHES, lambda run: 0.9 - (0.1 if run.batch == 128 else 0.0), larger_is_faster)
+    found = study(BATCHES, lambda run: 0.9 - (0.04 if run.batch == 128 else 0.0), larger_is_faster)
     trade = named(found, "batch 128")
     assert trade.kind == TRADE
-    assert trade.change == "use batch 128 instead of 8, which loses 0.0999 of accuracy"
-    assert "0.0999 lower (" in trade.price
+    assert trade.change == "use batch 128 instead of 8, which loses 0.03996 of accuracy"
+    assert "0.03996 lower (" in trade.price
     assert found.advice[0].change == "use batch 32 instead of 8", "the same result comes first"
+
+
+def test_no_time_is_worth_a_result_that_is_far_worse():
+    found = study(BATCHES, lambda run: 0.9 - (0.1 if run.batch == 128 else 0.0), larger_is_faster)
+    assert not [one for one in found.advice if "use batch 128" in one.change]
 
 
 def test_a_result_that_may_be_lost_is_not_shown():

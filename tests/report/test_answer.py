@@ -35,7 +35,7 @@ def test_the_second_names_ties_and_what_would_separate_them(known):
 
 
 def test_the_third_says_how_the_runs_ended_and_who_was_fast(known):
-    assert known.sentences[2].startswith("All 36 runs ended, none diverged; first to accuracy 0.94 is ")
+    assert known.sentences[2].startswith("All 36 runs ended, none diverged; first to validation accuracy 0.94 is ")
     assert "(3 of 4 seeds)" in known.sentences[2]
 
 
@@ -93,6 +93,11 @@ def test_nothing_finished_says_so():
     assert none.sentences[2] == "36 of 36 runs have not ended."
     assert none.figures == ()
     assert any("36 runs have not ended" in note for note in none.notes)
+
+
+def test_a_value_of_which_nothing_has_ended_is_named():
+    waits = answer(made(DIGITS, learning, status=lambda t: "waiting" if t.run.optimizer.name == "gd" else "done"))
+    assert waits.sentences[2].startswith("12 of 36 runs have not ended, among them all of gd; first to")
 
 
 def test_all_diverged_is_a_result():
@@ -220,7 +225,7 @@ def test_other_shapes_of_published_break_nothing(shape):
 
 def test_a_target_may_be_given(known):
     other = answer(made(DIGITS, learning), target=0.99)
-    assert "no setting reached accuracy 0.99 in half of its seeds" in other.sentences[2]
+    assert "no setting reached validation accuracy 0.99 in half of its seeds" in other.sentences[2]
     assert known.facts.target == 0.94
 
 

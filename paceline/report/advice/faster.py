@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from paceline.analyse.loading import GAIN, SATURATION
+from paceline.analyse.loading import NO_GAIN, SATURATION
 from paceline.analyse.scaling import WORTH
 from paceline.analyse.speed import SINGLE
 from paceline.report.advice.kinds import (
@@ -28,6 +28,7 @@ from paceline.report.results import shown
 from paceline.report.sentences import Row
 
 GOAL, WHOLE, STEPS = "goal_seconds", "seconds", "goal_steps"
+DEAR = {"accuracy": 0.05, "loss": 0.5}  # what no time is worth: so much of an accuracy, such a share of a loss
 
 
 def quicker(seen: Seen) -> Iterator[Advice]:
@@ -51,7 +52,7 @@ def _candidates(seen: Seen) -> Iterator[tuple[float, Advice]]:
     """Every setting that may be faster than the first, with its ratio."""
     by = {column: seen.sooner(column, seen.first) for column in (GOAL, WHOLE, STEPS)} if seen.first else {}
     for label in seen.best:
-        if label == seen.first or not seen.comparable(label):
+        if label == seen.first or not seen.comparable(label) or _dear(seen, label):
             continue
         for column, table in by.items():
             row = table.get(label)
@@ -60,6 +61,13 @@ def _candidates(seen: Seen) -> Iterator[tuple[float, Advice]]:
             if row["ratio"] > WORTH and _may_say(seen, row, column):
                 yield row["ratio"], _advice(seen, row, table[seen.first], column)
             break
+
+
+def _dear(seen: Seen, label: str) -> bool:
+    """Whether its result is so much worse than that of the first that no time is worth it."""
+    change, metric = seen.change(label, seen.first), seen.facts.columns.metric
+    whole = 1.0 if metric == "accuracy" else abs(seen.best[seen.first]["mean"] or 0.0)
+    return change is not None and -change.value > DEAR[metric] * whole
 
 
 def _may_say(seen: Seen, row: Row, column: str) -> bool:
@@ -100,11 +108,10 @@ def _by_grid(seen: Seen, row: Row, first: Row, column: str) -> str:
 
 
 def _of(seen: Seen, column: str) -> str:
-    goal = f"{seen.facts.columns.metric} {shown(seen.facts.target)}"
     return {
-        GOAL: f"times as fast to {goal}",
+        GOAL: f"times as fast to {seen.facts.goal}",
         WHOLE: "times as fast through the whole training",
-        STEPS: f"times fewer steps to {goal}",
+        STEPS: f"times fewer steps to {seen.facts.goal}",
     }[column]
 
 
@@ -146,8 +153,7 @@ def workers(seen: Seen) -> Iterator[Advice]:
     usage = seen.facts.usage
     if usage is None or usage.saturation.is_empty():
         return
-    enough = usage.saturation.filter(pl.col("saturated_at").is_not_null(), pl.col("ratio_high") <= GAIN)
-    enough = enough.filter(pl.col("against") > pl.col("saturated_at"))
+    enough = usage.saturation.filter(pl.col("statement").str.starts_with(NO_GAIN))
     for _, rows in enough.group_by("saturated_at", maintain_order=True):
         yield _enough(rows.sort("ratio_high", descending=True).row(0, named=True), rows)
 
