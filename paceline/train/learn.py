@@ -1,6 +1,6 @@
 """The gradients of a batch: in parts, on several devices, and with their noise looked at."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 
 import torch
@@ -13,6 +13,8 @@ from paceline.train.compiled import Forward
 from paceline.train.parallel.norm import uncounted
 from paceline.train.set_up import SetUp
 from paceline.train.telemetry import BACKWARD, EXCHANGE, FORWARD, Telemetry
+
+_Part = tuple[Tensor, Tensor, Tensor | None, bool]  # examples, targets, places, whether it counts
 
 
 def learn(
@@ -27,31 +29,32 @@ def learn(
         for layer, drawn in zip(made.random_layers, keys, strict=True):
             layer.reseed(drawn, places, batch.count)
 
-    whole = made.strategy.learn(x, y, made.loss, made.cast, reseed)
+    whole = made.strategy.learn(x, y, made.loss, made.share_of, made.cast, reseed)
     if whole is not None:
         telemetry.mark(BACKWARD)
         return whole
     if made.noise.wanted(batch) and not made.noise.in_parts:
         _half(made, batch, x, y, reseed)
     losses, answers = [], []
-    parts = list(_parts(batch, x, y, run.accumulate))
-    for number, (inputs, targets, places) in enumerate(parts, 1):
+    parts = _parts(batch, x, y, parts_of(batch.count, run.accumulate, made.sharers.size))
+    for number, (inputs, targets, places, counts) in enumerate(parts, 1):
         reseed(places)
-        with made.strategy.part(number == len(parts)), nullcontext() if batch.counts else uncounted(made.model):
+        with made.strategy.part(number == len(parts)), nullcontext() if counts else uncounted(made.model):
             with made.cast:
                 outputs = forward(inputs)
             outputs = outputs.to(made.dtype)
             loss = made.loss(outputs, targets)
             if made.in_parts:
-                loss = loss * (made.share_of(len(targets) / batch.count) if batch.counts else 0.0)
+                loss = loss * (made.share_of(len(targets) / batch.count) if counts else 0.0)
             telemetry.mark(FORWARD)
             made.trained.backward(loss * made.strategy.factor if made.strategy.factor != 1 else loss)
         telemetry.mark(EXCHANGE if made.sharers.size > 1 else BACKWARD)
         losses.append(loss.detach())
-        answers.append(outputs.detach())
+        if counts:
+            answers.append(outputs.detach())
     made.trained.unscale()
-    if len(losses) == 1:
-        return losses[0], answers[0]
+    if len(parts) == 1:
+        return loss.detach(), outputs.detach()
     return torch.stack(losses).sum(), torch.cat(answers)
 
 
@@ -69,13 +72,20 @@ def _half(made: SetUp, batch: Batch, x: Tensor, y: Tensor, reseed: Callable[[Ten
     made.noise.half(gradients)
 
 
-def _parts(batch: Batch, x: Tensor, y: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-    """A batch in so many parts, each with its places in the whole; the whole itself has none."""
+def parts_of(examples: int, wanted: int, devices: int = 1) -> int:
+    """Into how many parts each of so many devices takes its share of a batch: all into as many, because they may
+    exchange in every part; not into more than the largest share has examples."""
+    return min(wanted, -(-examples // devices))
+
+
+def _parts(batch: Batch, x: Tensor, y: Tensor, count: int) -> list[_Part]:
+    """A share in so many parts, each with its places in the whole, which itself has none. In place of one without any
+    example there is one that does not count."""
     if count == 1:
-        yield x, y, batch.places
-        return
+        return [(x, y, batch.places, batch.counts)]
     places = torch.arange(len(y), device=y.device) if batch.places is None else batch.places
-    yield from zip(x.chunk(count), y.chunk(count), places.chunk(count), strict=True)
+    cut = zip(*(of.tensor_split(count) for of in (x, y, places)), strict=True)
+    return [(*part, True) if len(part[1]) else (x[:1], y[:1], places[:1], False) for part in cut]
 
 
 def clip(run: Run, made: SetUp) -> None:

@@ -29,7 +29,7 @@ from paceline.train.early import Stopper
 from paceline.train.evaluate import Score, evaluate
 from paceline.train.examine import examinable, examine
 from paceline.train.gauge import Gauge
-from paceline.train.learn import clip, learn, mark_last_gradients
+from paceline.train.learn import clip, learn, mark_last_gradients, parts_of
 from paceline.train.noise import Noise
 from paceline.train.parallel.beat import Beat
 from paceline.train.parallel.team import ALONE, Team
@@ -193,7 +193,8 @@ def _forward(run: Run, made: SetUp) -> tuple[Forward, float]:
     if not run.compile:
         return made.strategy.forward(made.model), 0.0
     first = itertools.islice(made.composition.batches(), made.composition.steps_in(0))
-    widths = {len(part) for batch in first for part in batch.indices.chunk(run.accumulate)}
+    cut = (batch.indices.tensor_split(parts_of(batch.count, run.accumulate)) for batch in first)
+    widths = {len(part) for parts in cut for part in parts}
     return compiled(made.model, made.example, sorted(widths), made.cast)
 
 

@@ -67,9 +67,6 @@ def set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: F
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     random_layers = [layer for layer in model.modules() if hasattr(layer, "reseed")]
     strategy = build.strategy(run, team, folder)
-    if run.sync_batch_norm:
-        synced(model, team)
-    model = strategy.place(model)
     shown = look(run, dataset)
     held_out = {
         name: Memory(split, target, dtype, channels_last, shown)
@@ -77,9 +74,12 @@ def set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: F
         if name != "train"
     }
     sharers = team if strategy.shards_data else ALONE
-    in_parts = run.accumulate > 1 or sharers.size > 1
+    in_parts = run.accumulate > 1 or sharers.size > 1 or strategy.parts > 1
     composition = Composition(run, len(dataset.train), sharers.rank, sharers.size)
     example = held_out["test"].chunk(0, 1)
+    if run.sync_batch_norm:
+        synced(model, sharers)
+    model = strategy.place(model, example)
     width = -(-composition.width(0) // sharers.size)
     if run.threads:
         torch.set_num_threads(run.threads)

@@ -6,6 +6,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from paceline.train.parallel.shards import Sharded, local
+from paceline.train.parallel.strategy import whole_norm
 from paceline.train.parallel.team import Team
 
 
@@ -14,7 +15,7 @@ class FSDP(Sharded):
         super().__init__(team)
         self.factor = float(team.size)
 
-    def place(self, model: nn.Module) -> nn.Module:
+    def place(self, model: nn.Module, example: Tensor) -> nn.Module:
         model = model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         device = next(model.parameters()).device
         mesh = init_device_mesh(device.type, (self.team.size,))
@@ -25,8 +26,7 @@ class FSDP(Sharded):
         return model
 
     def norm(self, model: nn.Module) -> Tensor | None:
-        squares = [local(p.grad).square().sum() for p in model.parameters() if p.grad is not None]
-        return self.team.total(torch.stack(squares).sum())[0].sqrt()
+        return whole_norm(self.team, (local(p.grad) for p in model.parameters() if p.grad is not None))
 
     def sent(self, model: nn.Module) -> int:
         """Two gatherings of the parameters and one scattering of the gradients."""

@@ -1,6 +1,6 @@
 """How the devices of a team train one model. Each is a file beside this one and a line in the table of parts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -12,6 +12,7 @@ from paceline.train.parallel.team import Team, average
 Make = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 Forward = Callable[[Tensor], Tensor]
 Loss = Callable[[Tensor, Tensor], Tensor]
+ShareOf = Callable[[float], float]  # what the loss of a part of a batch counts for, by its share of the examples
 
 
 class Strategy:
@@ -19,6 +20,7 @@ class Strategy:
 
     shards_data = True  # whether each device sees a part of the batch
     whole_models = True  # whether each device can evaluate by itself
+    parts = 1  # into which it takes a batch by itself
     factor = 1.0  # on the loss, where the exchange takes the mean over devices of what are parts of a sum
     elementwise = False  # whether it needs update rules that look at one entry at a time
     same_updates = True  # whether each device updates whole parameters, all of them alike
@@ -26,8 +28,8 @@ class Strategy:
     def __init__(self, team: Team) -> None:
         self.team = team
 
-    def place(self, model: nn.Module) -> nn.Module:
-        """The model as this device holds it, before its optimizers are made."""
+    def place(self, model: nn.Module, example: Tensor) -> nn.Module:
+        """The model as this device holds it, before its optimizers are made. `example`: one, as the model sees it."""
         return model
 
     def make(self, make: Make) -> Make:
@@ -52,7 +54,13 @@ class Strategy:
         yield model
 
     def learn(
-        self, x: Tensor, y: Tensor, loss: Loss, cast: AbstractContextManager[Any], reseed: Callable[[Tensor], None]
+        self,
+        x: Tensor,
+        y: Tensor,
+        loss: Loss,
+        share_of: ShareOf,
+        cast: AbstractContextManager[Any],
+        reseed: Callable[[Tensor], None],
     ) -> tuple[Tensor, Tensor] | None:
         """Forward and backward in one, for strategies whose passes interleave: the loss and outputs. `cast`: around
         forward passes; `reseed`: before that of the examples at these places of the batch."""
@@ -75,6 +83,12 @@ class Strategy:
     def sent(self, model: nn.Module) -> int:
         """Bytes that one device sends for one update, by a ring."""
         return 0
+
+
+def whole_norm(team: Team, gradients: Iterable[Tensor]) -> Tensor:
+    """Of a gradient of which each device has a part."""
+    squares = torch.stack([gradient.square().sum() for gradient in gradients])
+    return team.total(squares.sum())[0].sqrt()
 
 
 def ring(bytes_: int, size: int) -> int:

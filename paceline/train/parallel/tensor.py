@@ -18,7 +18,7 @@ from paceline.train.parallel.shards import Sharded, local
 class TensorParallel(Sharded):
     shards_data = False
 
-    def place(self, model: nn.Module) -> nn.Module:
+    def place(self, model: nn.Module, example: Tensor) -> nn.Module:
         plan: dict[str, ParallelStyle] = {}
         layers = [(name, layer) for name, layer in model.named_modules() if isinstance(layer, (nn.Linear, Dropout))]
         dense = [(name, layer) for name, layer in layers if isinstance(layer, nn.Linear)]

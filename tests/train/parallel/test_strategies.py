@@ -27,13 +27,15 @@ BASE: dict[str, Any] = {
     "devices": 2,
 }
 COLOUR = {"data": "cifar10", "model": {"name": "mobilenet_v2", "stem": "small"}, "batch": 8, "epochs": 1}
+SUM = {"loss": "sum_squares", "model": "mlp", "optimizer": "gd", "lr": 1e-4}
 EXACT: dict[str, dict[str, Any]] = {
     "ddp": {},
     "ddp, small buckets": {"strategy": {"name": "ddp", "bucket_mb": 0.01}},
     "ddp, parts of a batch": {"accumulate": 3},
     "ddp, clipped": {"clip_norm": 0.1},
-    "ddp, a sum": {"loss": "sum_squares", "model": "mlp", "optimizer": "gd", "lr": 1e-4},
+    "ddp, a sum": SUM,
     "ddp, synced batch norm": {**COLOUR, "sync_batch_norm": True},
+    "ddp, synced batch norm in parts": {**COLOUR, "sync_batch_norm": True, "accumulate": 2},
     "ddp, augmented": {**COLOUR, "model": "lab_cnn", "augment": {"flip": True, "crop": 2}},
     "ddp, workers": {**COLOUR, "model": "lab_cnn", "augment": {"flip": True}, "loader": 1},
     "ddp, a batch for each": {"batch": 10, "batch_mode": "per_device", "lr_scale": "linear"},
@@ -41,10 +43,13 @@ EXACT: dict[str, dict[str, Any]] = {
     "zero, a rule": {"strategy": "zero", "optimizer": "rmsprop"},
     "fsdp": {"strategy": "fsdp"},
     "fsdp, clipped": {"strategy": "fsdp", "clip_norm": 0.1},
+    "fsdp, parts of unequal shares": {"strategy": "fsdp", "accumulate": 8, "batch": 37},
     "fsdp, a rule": {"strategy": "fsdp", "optimizer": "lion"},
     "local_sgd": {"strategy": {"name": "local_sgd", "every": 1}, "optimizer": "gd", "lr": 0.01},
     "pipeline": {"strategy": "pipeline"},
     "pipeline, mlp": {"strategy": {"name": "pipeline", "micro_batches": 3}, "model": {"name": "mlp", "widths": [8, 6]}},
+    "pipeline, clipped": {"strategy": "pipeline", "clip_norm": 0.1},
+    "pipeline, a sum": {**SUM, "strategy": "pipeline"},
     "tensor": {"strategy": "tensor"},
     "tensor, clipped": {"strategy": "tensor", "clip_norm": 0.1},
     "tensor, mlp": {"strategy": "tensor", "model": {"name": "mlp", "widths": [8, 6, 4], "dropout": 0.3}},
@@ -56,6 +61,7 @@ NEAR: dict[str, dict[str, Any]] = {
     "powersgd": {"strategy": {"name": "ddp", "compress": "powersgd", "rank": 8}, "precision": "fp32"},
     "local_sgd, every 4": {"strategy": {"name": "local_sgd", "every": 4}},
     "local batch norm": {**COLOUR},
+    "synced batch norm, parts of unequal shares": {**COLOUR, "sync_batch_norm": True, "accumulate": 4, "batch": 7},
 }
 
 
