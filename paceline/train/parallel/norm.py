@@ -6,30 +6,30 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
+from paceline.errors import StudyError
 from paceline.train.parallel.team import Team
 
 
-class SyncedBatchNorm(nn.BatchNorm2d):
+class Synced(_BatchNorm):
     """The statistics of a step are of all devices' examples, however they are divided."""
 
     counts = True  # whether what this device sees is of the batch
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
-            return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps)
-        dims = [0, *range(2, x.dim())]
-        count = x.new_full((1,), x.numel() / x.shape[1])
-        sums = _total(torch.cat([x.sum(dims), x.square().sum(dims), count]) * float(self.counts))
-        total = sums[-1]
-        mean, square = (sums[:-1] / total).chunk(2)
-        variance = square - mean.square()
+            return super().forward(x)
+        self._check_input_dim(x)  # type: ignore[no-untyped-call]
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        mean, variance, total = _statistics(wide, self.counts)
         self._note(mean.detach(), variance.detach(), total.detach())
         shape = [1, -1, *[1] * (x.dim() - 2)]
-        scale = (variance + self.eps).rsqrt() * self.weight
-        return x * scale.view(shape) + (self.bias - mean * scale).view(shape)
+        found = (wide - mean.view(shape)) * (variance + self.eps).rsqrt().view(shape)
+        if self.affine:
+            found = found * self.weight.view(shape) + self.bias.view(shape)
+        return found.to(x.dtype)
 
     @torch.no_grad()
     def _note(self, mean: Tensor, variance: Tensor, total: Tensor) -> None:
@@ -41,46 +41,81 @@ class SyncedBatchNorm(nn.BatchNorm2d):
         self.running_var.lerp_(variance * total / (total - 1).clamp(min=1), share)
 
 
-class _Total(torch.autograd.Function):
-    """A sum over devices, as is the gradient of one."""
+class SyncedBatchNorm1d(Synced, nn.BatchNorm1d):
+    pass
+
+
+class SyncedBatchNorm2d(Synced, nn.BatchNorm2d):
+    pass
+
+
+class SyncedBatchNorm3d(Synced, nn.BatchNorm3d):
+    pass
+
+
+KINDS: dict[type[nn.Module], type[Synced]] = {
+    nn.BatchNorm1d: SyncedBatchNorm1d,
+    nn.BatchNorm2d: SyncedBatchNorm2d,
+    nn.BatchNorm3d: SyncedBatchNorm3d,
+}
+
+
+def _statistics(x: Tensor, counts: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean and variance of every channel over all devices, and of how many values. Those of the devices are put
+    together by their own means (Chan, Golub and LeVeque 1979): squares of large values would lose a small spread."""
+    dims = [0, *range(2, x.dim())]
+    count = x.new_full((1,), counts * x.numel() / x.shape[1])
+    each = _gathered(torch.cat([x.mean(dims), x.var(dims, correction=0), count]))
+    total = each[:, -1].sum()
+    share = each[:, -1:] / total
+    means, variances = each[:, :-1].chunk(2, 1)
+    mean = (share * means).sum(0)
+    return mean, (share * (variances + (means - mean).square())).sum(0), total
+
+
+class _Gathered(torch.autograd.Function):
+    """A row of every device; its gradient is the sum of what all of them have for it."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor) -> Tensor:
-        total = values.clone()
-        dist.all_reduce(total)
-        return total
+        rows = [torch.empty_like(values) for _ in range(dist.get_world_size())]
+        dist.all_gather(rows, values)
+        return torch.stack(rows)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         total = gradient.clone()
         dist.all_reduce(total)
-        return total
+        return total[dist.get_rank()]
 
 
-def _total(values: Tensor) -> Tensor:
-    return _Total.apply(values)  # type: ignore[no-any-return, no-untyped-call]
+def _gathered(values: Tensor) -> Tensor:
+    return _Gathered.apply(values)  # type: ignore[no-any-return, no-untyped-call]
 
 
 @contextmanager
 def uncounted(model: nn.Module) -> Iterator[None]:
     """While a device that has no example of the batch passes one through all the same: nothing is learnt from it."""
     modes = {module: module.training for module in model.modules()}
-    for module in modes:
-        module.training = isinstance(module, SyncedBatchNorm)
-        if isinstance(module, SyncedBatchNorm):
+    for module, mode in modes.items():
+        module.training = mode and isinstance(module, Synced)
+        if isinstance(module, Synced):
             module.counts = False
     yield
     for module, mode in modes.items():
         module.training = mode
-        if isinstance(module, SyncedBatchNorm):
+        if isinstance(module, Synced):
             module.counts = True
 
 
 def synced(model: nn.Module, team: Team) -> nn.Module:
-    """Every batch norm of the model in its synced form, with the same names of tensors."""
-    if team.size > 1 and dist.is_initialized():
-        for parent in list(model.modules()):
-            for child in parent.children():
-                if type(child) is nn.BatchNorm2d:
-                    child.__class__ = SyncedBatchNorm
+    """Every batch norm of the model in its synced form, with the same names of tensors; others are refused."""
+    norms = [layer for layer in model.modules() if isinstance(layer, _BatchNorm)] if team.size > 1 else []
+    for layer in norms:
+        if type(layer) not in KINDS:
+            raise StudyError(
+                f"{type(layer).__name__} is a batch norm that cannot be synced; say sync_batch_norm: false.",
+                key="sync_batch_norm",
+            )
+        layer.__class__ = KINDS[type(layer)]
     return model
