@@ -29,13 +29,14 @@ class Zero(DDP):
 
 
 class _Sharded(ZeroRedundancyOptimizer):
-    """torch's, around any optimizer; a checkpoint holds the state of all devices."""
+    """torch's, around any optimizer; a checkpoint holds the state of all devices. One that has no parameter, of more
+    devices than there are tensors, is given an empty one, which never has a gradient."""
 
     def __init__(self, parameters: list[nn.Parameter], make: Make) -> None:
         def inner(params: Any, **defaults: Any) -> torch.optim.Optimizer:
             groups = list(params)
             flat = [p for group in groups for p in group["params"]] if isinstance(groups[0], dict) else groups
-            return make(flat)
+            return make(flat or [nn.Parameter(torch.empty(0))])
 
         super().__init__(parameters, optimizer_class=inner)  # type: ignore[arg-type]
 

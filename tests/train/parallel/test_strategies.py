@@ -64,15 +64,28 @@ NEAR: dict[str, dict[str, Any]] = {
     "synced batch norm, parts of unequal shares": {**COLOUR, "sync_batch_norm": True, "accumulate": 4, "batch": 7},
 }
 
+THREE: dict[str, dict[str, Any]] = {
+    "zero": {"strategy": "zero", "model": "softmax"},
+    "zero, a rule": {"strategy": "zero", "model": "softmax", "optimizer": "muon"},
+    "zero, torch's own": {"strategy": "zero", "model": "softmax", "optimizer": "torch.optim:SGD", "lr": 0.1},
+}
+
 
 @pytest.fixture(scope="module")
 def spread(tmp_path_factory) -> dict[str, dict[str, Any]]:
     """All of them by one team: starting one takes seconds."""
-    room = tmp_path_factory.mktemp("team")
-    cases = EXACT | NEAR | {"noise": NOISE}
-    (room / "runs.json").write_text(json.dumps([BASE | said for said in cases.values()]))
+    return together(EXACT | NEAR | {"noise": NOISE}, tmp_path_factory.mktemp("team"))
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory) -> dict[str, dict[str, Any]]:
+    return together(THREE, tmp_path_factory.mktemp("three"), devices=3)
+
+
+def together(cases: dict[str, dict[str, Any]], room: Path, devices: int = 2) -> dict[str, dict[str, Any]]:
+    (room / "runs.json").write_text(json.dumps([BASE | said | {"devices": devices} for said in cases.values()]))
     script = Path(__file__).with_name("together.py")
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--rdzv-backend=c10d"]
+    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={devices}", "--rdzv-backend=c10d"]
     done = subprocess.run(
         [*command, "--rdzv-endpoint=localhost:0", str(script), str(room / "runs.json"), str(room / "out.json")],
         capture_output=True,
@@ -103,7 +116,15 @@ def test_every_strategy_is_held_to_one_device():
 
 @pytest.mark.parametrize("name", EXACT)
 def test_several_devices_learn_what_one_learns(name, spread):
-    found, expected = spread[name], alone(EXACT[name])
+    same(spread[name], alone(EXACT[name]))
+
+
+@pytest.mark.parametrize("name", THREE)
+def test_more_devices_than_tensors_learn_what_one_learns(name, three):
+    same(three[name], alone(THREE[name]))
+
+
+def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
     assert found["status"] == expected["status"] == "done"
     for ours, theirs in zip(found["rows"], expected["rows"], strict=True):
         assert (ours["step"], ours["examples"]) == (theirs["step"], theirs["examples"])
