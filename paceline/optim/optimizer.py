@@ -90,11 +90,16 @@ def at_evaluation(optimizer: torch.optim.Optimizer) -> Iterator[None]:
 def build(
     rule: Rule, params: Iterable[nn.Parameter], lr: float, knobs: Mapping[str, Any], fused: bool = True
 ) -> torch.optim.Optimizer:
-    """The rule's twin, if wanted, given, and able to take these parameters; else the rule itself."""
+    """The rule's twin, if wanted, given, and able to take these parameters; else the rule itself.
+
+    A step whose scaled gradients overflow is left to the scaler to leave out, as with any optimizer. Left to a fused
+    kernel, it changes no parameter, but hooks count it and a momentum that begins there is what memory held before.
+    """
     parameters = list(params)
     if fused and rule.twin is not None and all(_can_fuse(parameter) for parameter in parameters):
         optimizer = rule.twin(parameters, {**knobs, "lr": lr})
         optimizer.register_step_pre_hook(_align_gradients)
+        optimizer._step_supports_amp_scaling = False  # type: ignore[attr-defined]
     else:
         optimizer = RuleOptimizer(parameters, rule, lr=lr, **knobs)
     optimizer.register_load_state_dict_post_hook(_align_state)

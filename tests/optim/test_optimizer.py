@@ -112,6 +112,45 @@ def test_the_twin_of_adam_leaves_the_learning_rate_as_it_was_set() -> None:
     assert optimizer.param_groups[0]["lr"] == 0.1 / 1.2
 
 
+OVERFLOWS = [True, True, False, False, True, False, False]
+
+
+def _scaled(make: Make, resumed: bool) -> list[nn.Parameter]:
+    """Steps as fp16 has them, some of which overflow and are left out. `resumed`: after each, by a new optimizer."""
+    parameters = _parameters()
+    optimizer, scaler = make(parameters), torch.amp.GradScaler("cpu")
+    for step, overflow in enumerate(OVERFLOWS):
+        draw = torch.Generator().manual_seed(step)
+        scaler.scale(torch.zeros(()))  # has a scale from the first backward pass on
+        for parameter in parameters:
+            parameter.grad = torch.randn(parameter.shape, generator=draw) * scaler.get_scale()
+            if overflow:
+                parameter.grad.fill_(torch.inf)
+        scaler.step(optimizer)
+        scaler.update()
+        if resumed:
+            before, optimizer = optimizer, make(parameters)
+            optimizer.load_state_dict(before.state_dict())
+    return parameters
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+@pytest.mark.parametrize("name", TWINS)
+def test_a_twin_follows_its_rule_past_steps_that_are_left_out(name: str, resumed: bool) -> None:
+    ours, theirs = _scaled(_maker(name, False), resumed), _scaled(_maker(name, True), resumed)
+    torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)
+
+
+def test_the_twin_of_adam_counts_the_updates_that_were_made() -> None:
+    """An epsilon of which much is seen, at the first steps, when its correction is large."""
+    knobs = RULES["adam"].knobs | {"epsilon": 0.1}
+    ours, theirs = (
+        _scaled(lambda p, fused=fused: build(RULES["adam"].rule, p, 0.1, knobs, fused=fused), False)
+        for fused in (False, True)
+    )
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
 def test_half_precision_has_no_twin() -> None:
     assert isinstance(_maker("adamw", True)(_parameters(torch.bfloat16)), RuleOptimizer)
 
