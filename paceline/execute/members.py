@@ -3,8 +3,9 @@
 torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=HOST:PORT -m paceline run STUDY
 
 The leader plans, writes and tells as ever. An order goes to the others through the store that all of them meet at; of a
-run on N devices the first N processes are the team. When a process dies torchrun starts all of them again, and the
-same command goes on. Records and data lie where every host sees them.
+run on N devices the first N processes are the team. One in which a run fails says so there too: the others, who lose
+it, go on to the next order. When a process dies torchrun starts all of them again, and the same command goes on.
+Records and data lie where every host sees them.
 """
 
 import json
@@ -21,6 +22,7 @@ from paceline.execute.provenance import note_turnaround
 from paceline.execute.rank import work
 from paceline.execute.single import Stop
 from paceline.record.layout import PackFolder, StudyFolder
+from paceline.record.writer import PackWriter
 from paceline.spec import Run
 
 _ENDLESS = timedelta(days=365)
@@ -48,8 +50,12 @@ def follow() -> None:
     while order := _heard(number):
         job = Job.loads(order["job"])
         if int(os.environ["RANK"]) < order["devices"]:
-            for _ in work(StudyFolder(job.study).pack(order["pack"]), job, lambda: False, f"team-{number}"):
-                pass
+            try:
+                for _ in _together(number, StudyFolder(job.study).pack(order["pack"]), job, lambda: False):
+                    pass
+            except RuntimeError as error:
+                if not _failed_elsewhere(number, error):
+                    raise
         number += 1
 
 
@@ -64,7 +70,15 @@ class Leader:
         self._number += 1
         order = {"pack": folder.id, "devices": run.devices, "job": job.dumps()}
         _store().set(f"order-{number}", json.dumps(order))
-        yield from work(folder, job, stop, f"team-{number}")
+        try:
+            yield from _together(number, folder, job, stop)
+        except RuntimeError as error:
+            failed = _failed_elsewhere(number, error)
+            if not failed:
+                raise
+            with PackWriter(folder) as writer:
+                writer.status(name, "failed", reason=failed.reason, traceback=failed.traceback, timing=job.timing)
+            yield failed
         note_turnaround(name, folder, time.perf_counter() - begun)
 
     def dismiss(self) -> None:
@@ -74,6 +88,22 @@ class Leader:
 @cache
 def leader() -> Leader:
     return Leader()
+
+
+def _together(number: int, folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
+    """The part of this process in an order. If its run fails here the others are told before they lose this one."""
+    for event in work(folder, job, stop, f"team-{number}"):
+        if event.status == "failed":
+            _store().set(f"failed-{number}", json.dumps(event.plain()))
+        yield event
+
+
+def _failed_elsewhere(number: int, error: RuntimeError) -> Event | None:
+    """What the process said that the run of this order failed in, where the error is that it left the team."""
+    from paceline.train.parallel.team import lost
+
+    key = f"failed-{number}"
+    return Event.loads(_store().get(key)) if lost(error) and _store().check([key]) else None
 
 
 def _heard(number: int) -> dict[str, Any]:

@@ -51,6 +51,36 @@ def test_every_strategy_is_recorded_and_timed(tmp_path):
     assert all(state.details["turnaround_seconds"] > 0 for state in found)
 
 
+OWN = """
+import os
+from torch import nn
+
+class HalfBroken(nn.Module):
+    def __init__(self, input_shape, outputs, rank):
+        super().__init__()
+        self.layer, self.rank = nn.Linear(input_shape[0], outputs), rank
+
+    def forward(self, x):
+        if self.training and int(os.environ["RANK"]) == self.rank:
+            raise ValueError("no such thing")
+        return self.layer(x)
+"""
+
+
+def test_a_run_that_fails_in_one_process_has_failed_and_the_next_is_trained(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    cases = {f"rank {rank}": {"model": {"name": "own:HalfBroken", "rank": rank}} for rank in (0, 1, 2, 3)}
+    file = write(tmp_path, {**BASE, "device": "cpu", "steps": 6, "devices": 3}, cases=cases)
+    done = started(file, tmp_path / "runs", 3)
+    found = states(read_packs(StudyFolder(tmp_path / "runs" / "s"))).values()
+    assert sorted(state.status for state in found) == ["done", "failed", "failed", "failed"], done.stderr[-3000:]
+    assert all(state.details["turnaround_seconds"] > 0 for state in found)
+    for state in found:
+        if state.status == "failed":
+            assert state.details["reason"] == "ValueError: no such thing"
+            assert "in forward" in state.details["traceback"]
+
+
 def test_a_study_that_cannot_be_read_ends_all_processes(tmp_path):
     file = write(tmp_path, {**BASE, "steps": 3, "batch": 1, "devices": 2})
     done = started(file, tmp_path / "runs", 2)

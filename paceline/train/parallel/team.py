@@ -12,6 +12,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn.functional  # imported later it would keep the group then there, which could not be left
 from torch import Tensor
 
 from paceline.errors import DeviceError
