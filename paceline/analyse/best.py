@@ -23,7 +23,7 @@ def best_of_tuned(
     best = ranked.group_by(compare, maintain_order=True).first() if compare else ranked.head(1)
     best = _hopeless(best, table, compare, tune)
     best = _with_edges(best, runs, compare, tune)
-    return _ranked(with_interval(best).with_columns(_note(tune).alias("note")), "mean", metric).select(columns)
+    return _ranked(with_interval(best, metric).with_columns(_note(tune).alias("note")), "mean", metric).select(columns)
 
 
 _STATISTICS = ("n", "mean", "sd", "low", "high", "chosen_mean", "diverged", "failed")

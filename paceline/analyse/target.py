@@ -19,8 +19,9 @@ def to_target(rows: pl.DataFrame, runs: pl.DataFrame, by: Sequence[str], *, metr
     on test: the Kaplan-Meier median, null if fewer than half did. low, high: 95 % interval of the median of steps by
     order statistics from six runs on, the range below; null where censored.
     """
-    ended = runs.filter(pl.col("status").is_in(ENDED)).select("run", *by, "timing")
-    each = ended.join(_first_hits(rows, metric, target), on="run", how="left", maintain_order="left")
+    ended = runs.filter(pl.col("status").is_in(ENDED)).select("run", *by, "timing", "status")
+    hits = _first_hits(rows, metric, target).join(ended.filter(pl.col("status") == "done"), on="run", how="semi")
+    each = ended.drop("status").join(hits, on="run", how="left", maintain_order="left")
     keys = list(by) or ["_all"]
     each = each.with_columns(pl.lit(0).alias("_all"))
     timing = pl.col("timing").fill_null("unknown")

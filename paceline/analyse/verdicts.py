@@ -120,7 +120,9 @@ def _window() -> pl.Expr:
 
 
 def _stuck() -> pl.Expr:
-    return pl.format("{} began at {} and ends at {}: no better than its start", "name", _first(), _end())
+    better = pl.when(pl.col("final") < pl.col("first")).then(pl.lit("not better than its start by more than its noise"))
+    words = better.otherwise(pl.lit("no better than its start"))
+    return pl.format("{} began at {} and ends at {}: {}", "name", _first(), _end(), words)
 
 
 def _blind() -> pl.Expr:

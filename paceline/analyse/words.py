@@ -14,11 +14,11 @@ def percent(share: pl.Expr) -> pl.Expr:
     return number(share * 100, 2) + " %"
 
 
-def grown(log_ratio: pl.Expr) -> pl.Expr:
-    """A rise on the log scale as a percentage of where it began."""
-    return percent(log_ratio.exp() - 1)
+def grown(change: pl.Expr) -> pl.Expr:
+    """A rise as a percentage of where it began; by its logarithm where `log`, else by its share."""
+    return percent(pl.when("log").then(change.exp() - 1).otherwise(change))
 
 
-def fallen(log_ratio: pl.Expr) -> pl.Expr:
-    """A fall on the log scale as a percentage of where it began."""
-    return percent(1 - (-log_ratio).exp())
+def fallen(change: pl.Expr) -> pl.Expr:
+    """A fall, likewise."""
+    return percent(pl.when("log").then(1 - (-change).exp()).otherwise(change))

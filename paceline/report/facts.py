@@ -27,7 +27,7 @@ from paceline.report.wrong import Wrong, examine
 from paceline.spec import Study
 
 MOST_PAIRED = 40  # compared settings that are held against each other; beyond, the best so many
-ALIKE = 1e-4  # a spread over seeds below this share of the mean is none
+ALIKE = 1e-9  # a spread over seeds below this share of the mean is rounding
 ENDED = ("done", "diverged", "failed")
 
 
@@ -173,7 +173,7 @@ def _judged(runs: pl.DataFrame, rows: pl.DataFrame, study: Study, of: Columns) -
 
 def _settings(runs: pl.DataFrame, of: Columns) -> pl.DataFrame:
     by = [*of.setting, "label", "at"]
-    means = summarise(runs.filter(pl.col("value").is_not_null()), by, "value")
+    means = summarise(runs.filter(pl.col("value").is_not_null()), by, "value", metric=of.metric)
     ended = [(pl.col("status") == status).sum().alias(status) for status in ENDED]
     counts = runs.group_by(by, maintain_order=True).agg(pl.len().alias("runs"), *ended)
     table = counts.join(means, on=by, how="left", nulls_equal=True, maintain_order="left")

@@ -110,7 +110,7 @@ def _both(facts: Facts, match: dict[str, Any], metric: str, value: float, half: 
         (pl.col("label") == match["label"]) & (pl.col("at") == match["at"]), pl.col("status") == "done"
     )
     column = "value" if metric == facts.columns.metric else metric
-    here = summarise(runs, ["label"], column).to_dicts()
+    here = summarise(runs, ["label"], column, metric=metric).to_dicts()
     got = here[0] if here else {"mean": None, "low": None, "high": None, "sd": None, "n": 0}
     return {
         f"published {metric}": value,

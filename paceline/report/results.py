@@ -10,7 +10,8 @@ from paceline.plan.expand import Trial
 from paceline.record.reader import SCHEMA, PackState, RunState, states
 from paceline.spec import Study
 
-_LAST = ("step", "seconds", "wall_seconds", "train_loss", "loss", "accuracy", "validation_loss", "validation_accuracy")
+_SPENT = ("step", "seconds", "wall_seconds")
+_FOUND = ("train_loss", "loss", "accuracy", "validation_loss", "validation_accuracy")
 
 _NOTED: dict[str, Any] = {  # of status.json, where the run was measured
     "peak_bytes": pl.Int64,
@@ -73,10 +74,10 @@ def join_rows(trials: list[Trial], rows: pl.DataFrame, packs: Iterable[PackState
 def run_table(
     trials: list[Trial], packs: list[PackState], rows: pl.DataFrame, select: str = "validation"
 ) -> pl.DataFrame:
-    """A line a run with the values of its last row; for `select: best_epoch`, of its best on test."""
+    """A line a run with the values of its last row; for `select: best_epoch`, what it found is of its best on test."""
     known = states(packs)
     standing = [known.get(trial.id) for trial in trials]
-    frame = _beside(_frame(trials), _LAST).with_columns(
+    frame = _beside(_frame(trials), (*_SPENT, *_FOUND)).with_columns(
         pl.Series("status", [s.status if s else "queued" for s in standing], pl.String),
         pl.Series("timing", [s.details.get("timing") if s else None for s in standing], pl.String),
         pl.Series("reason", [s.details.get("reason") if s else None for s in standing], pl.String),
@@ -86,9 +87,20 @@ def run_table(
         ),
     )
     frame = frame.with_columns(_noted(standing))
-    order = ["accuracy", "step"] if select == "best_epoch" and rows["accuracy"].is_not_null().any() else ["step"]
-    last = rows.sort(order, nulls_last=False).group_by("run").agg(pl.col(name).last() for name in _LAST)
-    return frame.join(last, on="run", how="left", maintain_order="left")
+    spent = rows.sort("step").group_by("run").agg(pl.col(name).last() for name in _SPENT)
+    found = _ranked(rows, select).group_by("run", maintain_order=True).agg(pl.col(name).last() for name in _FOUND)
+    for each in (spent, found):
+        frame = frame.join(each, on="run", how="left", maintain_order="left")
+    return frame
+
+
+def _ranked(rows: pl.DataFrame, select: str) -> pl.DataFrame:
+    """With the row that a run is reported by last: its end, or its best on test, the first of equals."""
+    if select != "best_epoch":
+        return rows.sort("step")
+    metric = "accuracy" if rows["accuracy"].is_not_null().any() else "loss"
+    value = pl.when(pl.col(metric).is_finite()).then(pl.col(metric) if metric == "accuracy" else -pl.col(metric))
+    return rows.sort(value, "step", descending=[False, True], nulls_last=False)
 
 
 def _noted(standing: list[RunState | None]) -> list[pl.Series]:

@@ -29,6 +29,12 @@ def test_without_groups_and_without_values() -> None:
     assert empty.row(0) == ("a", 0, None, None, None, None)
 
 
+def test_the_interval_of_an_accuracy_stays_within_what_is_possible() -> None:
+    table = pl.DataFrame({"v": [0.6, 0.94]})
+    assert summarise(table, [], "v", metric="accuracy").select("low", "high").row(0) == (0.0, 1.0)
+    assert summarise(table, [], "v", metric="loss")["low"][0] < 0
+
+
 @pytest.mark.parametrize("n", [2, 3, 5, 20])
 def test_95_of_100_intervals_hold_the_truth(n: int) -> None:
     trials = 4000

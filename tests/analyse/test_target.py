@@ -44,6 +44,8 @@ def test_a_loss_is_reached_from_above_and_a_start_counts() -> None:
 def test_diverged_and_failed_are_censored_and_queued_not_counted() -> None:
     found = reach([2, NEVER, NEVER, 2], status=["done", "diverged", "failed", "queued"])
     assert (found["n"], found["reached"], found["steps"]) == (3, 1, None)
+    later = reach([2, 2, 2], status=["done", "diverged", "diverged"])
+    assert (later["reached"], later["steps"]) == (1, None), "what diverges after it met the target has not met it"
 
 
 def test_validation_judges_where_there_is_one() -> None:

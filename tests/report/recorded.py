@@ -58,7 +58,7 @@ def made(
     extras = sorted({name for line in lines for name in line} - set(SCHEMA))
     rows = pl.DataFrame(lines, schema={**SCHEMA, **dict.fromkeys(extras, pl.Float64)})
     how = {t.id: status(t) for t in trials}
-    runs = run_table(trials, [], rows).with_columns(
+    runs = run_table(trials, [], rows, study.select).with_columns(
         pl.col("run").replace_strict(how).alias("status"), pl.lit(timing).alias("timing")
     )
     return Made(study, runs, join_rows(trials, rows))

@@ -225,7 +225,7 @@ def test_other_shapes_of_published_break_nothing(shape):
 
 def test_a_target_may_be_given(known):
     other = answer(made(DIGITS, learning), target=0.99)
-    assert "no setting reached validation accuracy 0.99 in half of its seeds" in other.sentences[2]
+    assert "no setting reached validation accuracy 0.99 in more than half of its seeds" in other.sentences[2]
     assert known.facts.target == 0.94
 
 
@@ -259,6 +259,30 @@ def test_labels_that_would_coincide_say_their_axes(tmp_path):
     table = pl.DataFrame({"optimizer": ["a / batch 1", "a"], "batch": [None, 1], "lr": [0.1, 0.1]})
     labels = with_labels(table, of._replace(compare=["optimizer", "batch"]))["label"].to_list()
     assert len(set(labels)) == 2
+
+
+def test_the_best_epoch_is_the_result_and_the_whole_training_its_time():
+    """Accuracy peaks at step 20 of 100."""
+
+    def row(trial, step):
+        return learning(trial, step) | {"accuracy": 0.9 if step == 20 else 0.5, "loss": 1.0 if step == 20 else 2.0}
+
+    runs = made(DIGITS + "select: best_epoch\n", row).runs
+    assert runs["accuracy"].unique().to_list() == [0.9]
+    assert runs["loss"].unique().to_list() == [1.0]
+    assert (runs["step"].unique().to_list(), runs["seconds"].unique().to_list()) == ([100], [1.0])
+
+
+def test_seeds_that_nearly_agree_are_not_exact():
+    near = made(DIGITS, lambda t, s: learning(t, s) | {"accuracy": 0.97 + 1e-5 * t.run.seed})
+    assert not answer(near).facts.exact
+    assert answer(made(DIGITS, lambda t, s: learning(t, s) | {"accuracy": 0.97})).facts.exact
+
+
+def test_half_of_the_seeds_make_nobody_first():
+    """Only every second seed gets there."""
+    half = made(DIGITS, lambda t, s: learning(t, s) | {"validation_accuracy": 0.99 if t.run.seed % 2 else 0.5})
+    assert "no setting reached validation accuracy 0.98 in more than half" in answer(half, target=0.98).sentences[2]
 
 
 def test_a_copy_of_a_lab_that_took_the_best_epoch_says_so():
