@@ -150,8 +150,10 @@ def figures(answer: Answer) -> str:
 
 def headline(answer: Answer) -> str:
     """What the question is about: of a study of time, what it found of that."""
+    ended = answer.sentences[2]
     if timed(answer):
-        return answer.timing[0] if answer.timing else answer.sentences[2]
+        waits = f" {ended.partition(';')[0]}." if "have not ended" in ended and answer.timing else ""
+        return f"{answer.timing[0] if answer.timing else ended}{waits}"
     return answer.sentences[0]
 
 

@@ -10,7 +10,7 @@ from paceline.analyse.pairs import MOST, pairwise
 from paceline.analyse.stable import epochs_to_stable
 from paceline.errors import RecordError
 from paceline.report.facts import Facts
-from paceline.report.names import counted
+from paceline.report.names import counted, listed
 from paceline.report.results import shown
 from paceline.report.selection import axes_of, fixed_of, settings, unknown
 from paceline.report.sentences import at
@@ -138,9 +138,12 @@ def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] =
         raise MissingError(f"'{metric}' is nothing that was measured")
     elif metric != facts.columns.metric:
         runs = runs.with_columns(pl.col(metric).alias("value"))
-    runs = runs.filter(pl.col("value").is_not_null())
-    if runs.is_empty():
-        raise MissingError("no curve became stable" if metric == STABLE else f"no {metric} was measured")
+    measured = runs.filter(pl.col("value").is_not_null())
+    if measured.is_empty():
+        who = listed(dict.fromkeys(at(line) for line in runs.iter_rows(named=True)))
+        what = "no curve became stable" if metric == STABLE else f"no {metric} was measured"
+        raise MissingError(f"{what}{f' of {who}' if who else ''}")
+    runs = measured
     names = pl.Series("label", [at(line) for line in runs.iter_rows(named=True)], pl.String)
     return keyed(runs.with_columns(names), by, _unit(item, by)).select(
         "label", "seed", "own_seed", pl.col("value").cast(pl.Float64)
