@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import uuid
 from html import escape
 from pathlib import Path
@@ -35,7 +36,7 @@ LONG = 400  # rows; beyond, a table becomes lines of plain text: it scrolls, and
 
 def sheet_html(sheet: Sheet) -> str:
     body = table_html(sheet.table) if sheet.table.height <= LONG else text_html(sheet.table)
-    return f'<p class="note">{escape(sheet.note)}</p>\n{body}'
+    return f'<p class="note">{prose(sheet.note)}</p>\n{body}'
 
 
 def table_html(table: pl.DataFrame) -> str:
@@ -125,7 +126,12 @@ def specs_json(figures: tuple[Figure, ...]) -> str:
 
 
 def list_html(items: tuple[str, ...], kind: str) -> str:
-    return f'<ul class="{kind}">{"".join(f"<li>{escape(item)}</li>" for item in items)}</ul>' if items else ""
+    return f'<ul class="{kind}">{"".join(f"<li>{prose(item)}</li>" for item in items)}</ul>' if items else ""
+
+
+def prose(text: str) -> str:
+    """Words as HTML; what stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def write_whole(text: str, file: Path) -> Path:

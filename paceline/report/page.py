@@ -5,7 +5,7 @@ from html import escape
 from importlib import metadata, resources
 from pathlib import Path
 
-from paceline.report.advice import advise
+from paceline.report.advice import RULE, advise
 from paceline.report.answer import Answer
 from paceline.report.charts.picture import picture
 from paceline.report.configs import cases, shared
@@ -76,7 +76,7 @@ def _section(sheet: Sheet) -> str:
 def _advice(answer: Answer) -> str:
     """The first few; the evidence of each and what is not said are for `paceline advise`."""
     said = tuple(one.summary for one in advise(answer).advice[:ADVISED])
-    note = "By the runs recorded, the surest first. paceline advise has the evidence of each, and what is not said."
+    note = f"By the runs recorded. {RULE} paceline advise has the evidence of each, and what is not said."
     head = f'<h2>What to change</h2><p class="note">{note}</p>'
     return f'<section id="advice">{head}{list_html(said, "claims")}</section>' if said else ""
 

@@ -141,7 +141,7 @@ def _ended(facts: Facts) -> list[str]:
         if count := facts.count(status):
             where = facts.settings.filter(pl.col(status) > 0)
             parts.append(f"{count:,} of {total:,} runs {status} ({listed(map(at, where.iter_rows(named=True)))})")
-    return parts or [f"all {counted(total, 'run')} ended, none diverged"]
+    return parts or [f"{f'all {total:,} runs' if total > 1 else 'the one run'} ended, none diverged"]
 
 
 def _untried(facts: Facts) -> str:

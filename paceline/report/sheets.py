@@ -197,8 +197,8 @@ def _mistakes(facts: Facts) -> Iterator[Sheet]:
 
 def _pairs(facts: Facts) -> Iterator[Sheet]:
     capped = f" Only the best {MOST_PAIRED} are held against each other." if facts.best.height > MOST_PAIRED else ""
-    corrected = f"p_holm is corrected for all {facts.pairs.height:,} pairs"
-    note = f"a is better than b by the difference, with its 95 % interval; paired by seed; {corrected}.{capped}"
+    corrected = f"; p_holm is corrected for all {facts.pairs.height:,} pairs" if facts.pairs.height > 1 else ""
+    note = f"a is better than b by the difference, with its 95 % interval; paired by seed{corrected}.{capped}"
     yield Sheet("pairs", "Pair by pair", note, facts.pairs)
 
 

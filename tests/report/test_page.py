@@ -17,7 +17,7 @@ from paceline.errors import RecordError
 from paceline.report import scripts
 from paceline.report.answer import Answer, answer
 from paceline.report.figures import latex, tables, tex, write_figures
-from paceline.report.markup import LONG, table_html, text_html, texts_of
+from paceline.report.markup import LONG, prose, table_html, text_html, texts_of
 from paceline.report.page import page, write_page
 from paceline.report.sheets import Sheet
 
@@ -64,6 +64,11 @@ def test_every_run_stands_there_with_its_configuration(known: Answer, html: str)
     assert "What all runs share" in html
     assert "<th>model</th><td>softmax" in html
     assert "<th>order</th><td>shuffle" in html, "defaults are said too"
+
+
+def test_code_stands_as_code_and_nothing_else_slips_through():
+    assert prose("say `measure: time` & <b>") == "say <code>measure: time</code> &amp; &lt;b&gt;"
+    assert prose("`<script>`") == "<code>&lt;script&gt;</code>"
 
 
 def test_what_users_wrote_is_escaped():
