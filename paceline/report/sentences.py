@@ -10,6 +10,7 @@ from paceline.report.names import counted, listed, plain, words
 from paceline.report.results import shown
 
 Row = dict[str, Any]
+REASON = 200  # characters of why runs failed
 HOW = "paired by seed, Holm-corrected, 5 %"
 
 
@@ -140,8 +141,20 @@ def _ended(facts: Facts) -> list[str]:
     for status in ("diverged", "failed"):
         if count := facts.count(status):
             where = facts.settings.filter(pl.col(status) > 0)
-            parts.append(f"{count:,} of {total:,} runs {status} ({listed(map(at, where.iter_rows(named=True)))})")
+            who = listed(map(at, where.iter_rows(named=True)))
+            parts.append(f"{count:,} of {total:,} runs {status} ({who}){_why(facts) if status == 'failed' else ''}")
     return parts or [f"{f'all {total:,} runs' if total > 1 else 'the one run'} ended, none diverged"]
+
+
+def _why(facts: Facts) -> str:
+    """The reason that most of the failed runs give."""
+    failed = facts.runs.unique("run", maintain_order=True).filter(pl.col("status") == "failed")
+    reasons = failed["reason"].drop_nulls() if "reason" in failed.columns else pl.Series(dtype=pl.String)
+    if reasons.is_empty():
+        return ""
+    said = " ".join(reasons.mode().sort()[0].split())
+    others = " (and others)" if reasons.n_unique() > 1 else ""
+    return f": {said if len(said) <= REASON else said[:REASON] + ' ...'}{others}"
 
 
 def _untried(facts: Facts) -> str:

@@ -1,6 +1,7 @@
 """The three sentences, the tables and the notes, on records with known answers and on poor ones."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -93,6 +94,14 @@ def test_nothing_finished_says_so():
     assert none.sentences[2] == "36 of 36 runs have not ended."
     assert none.figures == ()
     assert any("36 runs have not ended" in note for note in none.notes)
+
+
+def test_why_runs_failed_is_said():
+    found = made(DIGITS, learning, status=lambda t: "failed" if t.run.optimizer.name == "gd" else "done")
+    why = pl.when(pl.col("status") == "failed").then(pl.lit("ValueError: 5 outputs\nfor 10 classes")).alias("reason")
+    said = answer(replace(found, runs=found.runs.with_columns(why))).sentences[2]
+    assert "12 of 36 runs failed (" in said
+    assert "): ValueError: 5 outputs for 10 classes; " in said
 
 
 def test_a_value_of_which_nothing_has_ended_is_named():
