@@ -1,7 +1,8 @@
 """The Python API: what the command line does, as functions; results as Polars tables."""
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +15,14 @@ from paceline.execute.calibrate import calibrate
 from paceline.execute.members import follow, follows
 from paceline.execute.session import execute, open_session, set_stale_aside, stale_runs
 from paceline.gallery import gallery
-from paceline.plan.expand import expand
+from paceline.plan.expand import Trial, expand
 from paceline.record.layout import StudyFolder, read_json, studies
-from paceline.record.reader import read_packs, read_rows, read_study, states
+from paceline.record.reader import PackState, read_packs, read_rows, read_study, states
 from paceline.report.results import join_rows, run_table, setting_table
 from paceline.spec import Study
+from paceline.spec.argument import ArgumentError
 from paceline.spec.document import Document
+from paceline.spec.full import alike
 from paceline.spec.study import from_document
 from paceline.spec.study import load as load_file
 
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from paceline.report.comparison import Comparison
 
 PathLike = str | os.PathLike[str]
+STALE = "{} of these runs are stale: own parts have changed since."
+WORDS = ("question", "published", "assumed")  # of a study, which change no run
 
 
 @dataclass(frozen=True)
@@ -41,14 +46,22 @@ class Results:
     table: pl.DataFrame  # a line a setting: mean over seeds, best first
     folder: Path  # the record
     stale: int = 0  # finished runs whose own parts have changed since
-    namesake: str = ""  # the file these results are of, if it is not the one asked for
+    notes: tuple[str, ...] = ()  # in what these are not the results of what was asked for
 
     @cached_property
     def answer(self) -> "Answer":
         """What the runs say: three sentences, tables, charts, methods. Shows itself in a notebook."""
-        from paceline.report.answer import answer
+        return self.answered()
 
-        return answer(self, self.folder)
+    def answered(self, *, target: float | None = None, price: float | None = None) -> "Answer":
+        """The answer with a value of the metric to time, and with what runs cost by the price of a device-hour."""
+        from paceline.report.answer import answer
+        from paceline.report.names import columns
+        from paceline.report.scaled import check_price
+
+        check_price(price)
+        check_target(target, columns(self.study, self.runs).metric)
+        return answer(self, self.folder, target=target, price=price, outdated=self.notes)
 
     @cached_property
     def advice(self) -> "Advised":
@@ -61,7 +74,8 @@ class Results:
         return self.answer.html_fragment()
 
     def __repr__(self) -> str:
-        return f"Results of {self.study.name}: {self.runs.height} runs, {self.rows.height} rows\n{self.table}"
+        head = f"Results of {self.study.name}: {self.runs.height} runs, {self.rows.height} rows"
+        return "\n".join((head, *self.notes, str(self.table)))
 
 
 def load(
@@ -84,13 +98,17 @@ def load(
 def find(study: PathLike) -> Path:
     """The file that STUDY means: itself, or the gallery's of that name."""
     path, shelf = Path(study), gallery()
+    if str(study) in shelf and not path.is_file():
+        return shelf[str(study)]
+    if not str(study):
+        raise StudyError(f"no study file and no gallery study ''. {nearest('', shelf)}")
+    if path.is_dir():
+        raise StudyError(f"'{study}' is a folder; name a study file in it, or a study of the gallery.")
     other = path.with_suffix(".yaml" if path.suffix == ".yml" else ".yml")
     if path.suffix in (".yaml", ".yml") and not path.is_file() and other.is_file():
         raise StudyError(f"no such file. Did you mean '{other}'?", where=str(path))
     if path.is_file() or path.suffix in (".yaml", ".yml"):
         return path
-    if str(study) in shelf:
-        return shelf[str(study)]
     beside = [file for suffix in (".yaml", ".yml") if (file := path.with_suffix(suffix)).is_file()]
     hint = f"Did you mean '{beside[0]}'?" if beside else nearest(str(study), shelf)
     raise StudyError(f"no study file and no gallery study '{study}'. {hint}")
@@ -130,16 +148,18 @@ def run(
 
 
 def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:
-    """What is recorded of a study, by its name, its file, or its record folder."""
+    """What is recorded of a study, by its name, its file, or its record folder. Where that is not what the study says
+    now, its notes say so."""
     folder = record_of(study, Path(out))
     stored = read_study(folder)
     packs = read_packs(folder)
     trials = expand(stored, own_parts=False)
     rows = read_rows(packs)
     runs = run_table(trials, packs, rows, stored.select)
-    stale = len(stale_runs(stored, trials, states(packs))) if stored.folder.is_dir() else 0
+    stale = _stale(stored, trials, packs)
+    notes = [*_outdated(study, stored, folder), *([STALE.format(stale)] if stale else [])]
     table = setting_table(stored, runs)
-    return Results(stored, runs, join_rows(trials, rows, packs), table, folder.path, stale, _namesake(study, folder))
+    return Results(stored, runs, join_rows(trials, rows, packs), table, folder.path, stale, tuple(notes))
 
 
 def compare(a: PathLike, b: PathLike) -> "Comparison":
@@ -152,13 +172,55 @@ def compare(a: PathLike, b: PathLike) -> "Comparison":
     return compared(Path(a), Path(b))
 
 
-def _namesake(study: Study | PathLike, folder: StudyFolder) -> str:
-    file = str(read_json(folder.study).get("file", ""))
-    asked = Path(study) if not isinstance(study, Study) else Path()
-    return file if file and asked.is_file() and asked.resolve() != Path(file).resolve() else ""
+def check_target(target: float | None, metric: str) -> None:
+    if target is not None and not -math.inf < target <= (1 if metric == "accuracy" else math.inf):
+        allowed = "a number up to 1, as 0.95" if metric == "accuracy" else "a number"
+        raise StudyError(f"{target:g} is no {metric} to reach; say {allowed}.", where="--target")
+
+
+def _stale(stored: Study, trials: list[Trial], packs: list[PackState]) -> int:
+    try:
+        return len(stale_runs(stored, trials, states(packs))) if stored.folder.is_dir() else 0
+    except ArgumentError:  # own parts are not here: a record is read on any machine
+        return 0
+
+
+def _outdated(study: Study | PathLike, stored: Study, folder: StudyFolder) -> Iterator[str]:
+    """That what is recorded was said by another study than the one asked for, or by the file as it was then."""
+    said = str(read_json(folder.study).get("file", ""))
+    file = stored.folder / Path(said).name
+    asked = _asked(study, stored, file)
+    if asked is None or _same(asked, stored, words=isinstance(study, Study) or Path(study).is_file()):
+        return
+    if (asked.folder / Path(asked.document.file).name).resolve() != file.resolve():
+        yield f"These are the results of {said}, the last study of that name to run."
+        return
+    how = f", with {stored.changed}" if stored.changed else ""
+    yield f"These are the results of {said} as it was last run{how}. It says something else now: run it for that."
+
+
+def _asked(study: Study | PathLike, stored: Study, file: Path) -> Study | None:
+    """The study whose results were asked for, at the size that was recorded. By a name or a record it is that of the
+    recorded file, if it was run as it stands there and still has this name."""
+    if isinstance(study, Study):
+        return study
+    if Path(study).is_file():
+        asked = load_file(Path(study))
+        return load_file(Path(study), scale=stored.scale) if stored.scale in asked.scales else asked
+    try:
+        now = load_file(file, scale=stored.scale or None) if file.is_file() else None
+    except StudyError:
+        return None
+    return now if now and now.name == stored.name and stored.changed in ("", now.changed) else None
+
+
+def _same(asked: Study, stored: Study, *, words: bool) -> bool:
+    one, other = asked.model_dump(mode="json"), stored.model_dump(mode="json")
+    return alike(one, other) and not (words and any(one[key] != other[key] for key in WORDS))
 
 
 def record_of(study: Study | PathLike, out: Path) -> StudyFolder:
+    first = "Run it" if isinstance(study, Study) else f"Run `paceline run {study}`"
     if isinstance(study, Study):
         name = study.name
     elif (Path(study) / "study.json").is_file():
@@ -176,5 +238,5 @@ def record_of(study: Study | PathLike, out: Path) -> StudyFolder:
             raise RecordError(f"no records of '{study}' under {out}. {shown}") from None
     folder = StudyFolder.of(out, name)
     if not folder.study.is_file():
-        raise RecordError(f"no records of '{name}' under {out}. Run `paceline run {name}` first, or say --out.")
+        raise RecordError(f"no records of '{name}' under {out}. {first} first, or say --out.")
     return folder

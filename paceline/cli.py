@@ -1,6 +1,7 @@
 """The command line: thin verbs over the API. Everything heavy is imported inside the verb that needs it."""
 
 import sys
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -216,6 +217,12 @@ def _end(session: Any) -> None:
         raise typer.Exit(1)
 
 
+def _note(notes: Iterable[str]) -> None:
+    """Beside what is printed, so that a table in a file stays a table."""
+    for note in notes:
+        print(f"Note: {note}", file=sys.stderr)
+
+
 @app.command()
 def status(
     study: Annotated[
@@ -249,10 +256,7 @@ def table(
     from paceline.report.results import compact
 
     found = results(study, out=out)
-    if found.stale:
-        print(f"Note: {found.stale} of these runs are stale: own parts have changed since.", file=sys.stderr)
-    if found.namesake:
-        print(f"Note: these are the results of {found.namesake}, the last study of that name to run.", file=sys.stderr)
+    _note(found.notes)
     text = form == Format.text
     title = titled(found.study) if text else size(found.study)
     print(render(compact(found.table) if text else found.table, str(form), title))
@@ -273,12 +277,11 @@ def report(
 ) -> None:
     """One page that answers the study's question: sentences, tables, charts, methods. It needs no network."""
     from paceline.api import results
-    from paceline.report.answer import answer
     from paceline.report.figures import write_figures
     from paceline.report.page import write_page
 
     found = results(study, out=out)
-    said = answer(found, found.folder, target=target, price=price)
+    said = found.answered(target=target, price=price)
     print(said.text)
     print(f"Report: {write_page(said, file or found.folder / 'report.html')}")
     if figures is not None:
@@ -301,12 +304,12 @@ def advise(
     """
     from paceline.api import results
     from paceline.report.advice import advise as advised
-    from paceline.report.answer import answer
     from paceline.report.formats import render
     from paceline.report.names import titled
 
     found = results(study, out=out)
-    said = advised(answer(found, found.folder, target=target), price)
+    said = advised(found.answered(target=target, price=price), price)
+    _note(found.notes)
     print(said.text if form == Format.text else render(said.table, str(form), titled(found.study)))
 
 
@@ -336,8 +339,7 @@ def compare(
         print(f"Page: {write_comparison(found, file or Path('compare.html'))}")
         return
     print(render(found.table, str(form), found.title))
-    for note in (*found.notes, found.join):
-        print(f"Note: {note}", file=sys.stderr)
+    _note((*found.notes, found.join))
     if file is not None:
         write_comparison(found, file)
 
@@ -377,7 +379,6 @@ def predict(
     from paceline.api import load, results
     from paceline.errors import RecordError
     from paceline.execute.anatomy import anatomy
-    from paceline.report.answer import answer
     from paceline.report.by_mechanism import by_mechanism, stated
     from paceline.report.formats import render
     from paceline.report.predicted import asked, flat, forecasts, notes, printed, read_counts
@@ -386,18 +387,18 @@ def predict(
     try:
         found = results(study, out=out)
         loaded, recorded = found.study, found.runs
-        wanted = asked(answer(found, found.folder, target=target), devices, price)
+        wanted = asked(found.answered(target=target, price=price), devices, price)
     except RecordError as error:
         if not mechanism:
             raise
         loaded = load(study)
         print(f"Nothing is fitted: {error}")
     else:
+        _note(found.notes)
         if form != Format.text:
             made = list(forecasts(wanted))
             print(render(flat(made), str(form)))
-            for note in notes(made):
-                print(f"Note: {note}", file=sys.stderr)
+            _note(notes(made))
             return
         print(printed(wanted))
     if mechanism is not False:
@@ -417,7 +418,9 @@ def export(
     from paceline.api import results
     from paceline.report.export import export as write
 
-    print(write(results(study, out=out).rows, str(to), file))
+    found = results(study, out=out)
+    _note(found.notes)
+    print(write(found.rows, str(to), file))
 
 
 if __name__ == "__main__":

@@ -172,6 +172,12 @@ def test_stale_runs_are_reported_and_redone_on_request(tmp_path, study_file, pac
         (["check", "nothing"], "no study file and no gallery study 'nothing'"),
         (["check", "quikstart"], "Did you mean 'quickstart'?"),
         (["check", "absent.yaml"], "absent.yaml: no such file"),
+        (["check", "."], "'.' is a folder; name a study file"),
+        (["check", "/"], "'/' is a folder; name a study file"),
+        (["check", ""], "no study file and no gallery study ''"),
+        (["report", ""], "no records of '' under runs"),
+        (["check", "quickstart", "--set", "seed=99999999999999999999999"], "at most 1e+18"),
+        (["check", "quickstart", "--set", "base.lr=0.5"], "lr is an axis (tune.lr)"),
         (["check", "quickstart", "--set", "lr=-1"], "--set lr=-1: tune.lr"),
         (["check", "quickstart", "--set", "lr"], "say key=value"),
         (["check", "quickstart", "--scale", "huge"], "no scale 'huge'"),
@@ -200,6 +206,27 @@ def test_a_users_mistake_is_told_in_words_with_code_2(cli, words, message):
     assert code == 2
     assert message in err
     assert "Traceback" not in out + err
+
+
+def test_a_target_and_a_price_are_checked(cli, study_file):
+    file = study_file(SMALL)
+    cli("run", file, "--jobs", "1")
+    for verb in (["report"], ["advise"], ["predict", "--devices", "4"]):
+        for said, message in (
+            (["--price", "nan"], "no price of a device-hour"),
+            (["--price", "0"], "no price of a device-hour"),
+            (["--target", "nan"], "nan is no accuracy to reach"),
+            (["--target", "2"], "2 is no accuracy to reach; say a number up to 1, as 0.95"),
+        ):
+            code, out, err = cli(*verb, file, *said)
+            assert code == 2
+            assert message in err
+            assert out == ""
+
+
+def test_errors_name_the_study_as_the_user_did(cli, study_file):
+    file = study_file(SMALL, "other.yaml")
+    assert f"Run `paceline run {file}` first" in cli("predict", file, "--devices", "4")[2]
 
 
 def test_missing_data_are_one_clear_error_before_anything_trains(cli, study_file, tmp_path, monkeypatch):
@@ -267,6 +294,20 @@ def test_a_namesake_is_noticed(cli, study_file):
     assert code == 0
     assert "second.yaml" in err
     assert "0.7" in out
+
+
+def test_every_verb_tells_that_a_file_was_edited_after_it_was_run(cli, study_file):
+    file = study_file(SMALL)
+    cli("run", file, "--jobs", "1")
+    study_file(SMALL.replace("steps: 6", "steps: 7"))
+    said = f"These are the results of {file} as it was last run. It says something else now"
+    assert said in cli("report", file)[1]
+    assert said in Path("runs/small/report.html").read_text()
+    for verb in (["table"], ["advise"], ["export", "--to", "csv", "--file", "rows.csv"]):
+        code, out, err = cli(verb[0], file, *verb[1:])
+        assert code == 0
+        assert f"Note: {said}" in err
+        assert said not in out
 
 
 def test_status_takes_a_file(cli, study_file):

@@ -34,6 +34,7 @@ class Answer:
     facts: Facts  # every analysis that it was written from
     timing: tuple[str, ...] = ()  # what a study of time has found
     scaled: Scaled | None = None  # what several devices did, where the study asks
+    outdated: tuple[str, ...] = ()  # in what the runs are not those of the study that was asked for
 
     @property
     def study(self) -> Study:
@@ -42,9 +43,9 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The three sentences, as `paceline run` ends; before them, that the study was made smaller, if it was, and
-        what a study of time has found."""
-        return "\n".join(filter(None, (self.size, *self.timing, *self.sentences)))
+        """The three sentences, as `paceline run` ends; before them, that the study was made smaller or asked for
+        otherwise, if it was, and what a study of time has found."""
+        return "\n".join(filter(None, (self.size, *self.outdated, *self.timing, *self.sentences)))
 
     @property
     def size(self) -> str:
@@ -79,7 +80,12 @@ class Answer:
 
 
 def answer(
-    results: Recorded, folder: Path | None = None, *, target: float | None = None, price: float | None = None
+    results: Recorded,
+    folder: Path | None = None,
+    *,
+    target: float | None = None,
+    price: float | None = None,
+    outdated: tuple[str, ...] = (),
 ) -> Answer:
     """What the recorded runs say. `folder` is the study's record folder; `target` is a value of the
     metric to time, unless the study's early stop names one: see facts._target. `price` is that of a device-hour."""
@@ -97,6 +103,7 @@ def answer(
         facts=facts,
         timing=of_time if timed else (),
         scaled=found,
+        outdated=outdated,
     )
 
 
@@ -123,11 +130,11 @@ def _same_seeds(facts: Facts) -> str:
 
 
 def _selection(facts: Facts) -> str:
-    select = facts.study.select
+    select, source = facts.study.select, ", as the source did" if facts.study.published else ""
     if select == "best_epoch":
-        return "Each run is shown at its best epoch on test, as the source did: such figures flatter."
+        return f"Each run is shown at its best epoch on test{source}: such figures flatter."
     if select == "test" and facts.columns.tune:
-        return "Tuned values were chosen on the test split, as the source did: such figures flatter."
+        return f"Tuned values were chosen on the test split{source}: such figures flatter."
     if select == "validation" and facts.columns.tune and facts.chosen_on != "validation":
         return f"There is no validation split for all runs: tuned values were chosen on {facts.chosen_on}."
     return ""

@@ -68,6 +68,8 @@ def _places(data: dict[str, Any], key: str, label: str) -> list[Path]:
     head, _, rest = key.partition(".")
     if head in ("cases", "scales") and rest:
         return [_named(data, head, rest, label)]
+    if head == "base" and rest:
+        _refuse_beneath(data, rest, label)
     if head in _STUDY:
         return [(head, rest)] if rest else [(head,)]
     for axes in ("compare", "tune"):
@@ -80,6 +82,19 @@ def _places(data: dict[str, Any], key: str, label: str) -> list[Path]:
         elif {key, head} & mapping(case).keys() or _inside(data, ("cases", name, key)):
             places.append(("cases", name, key))
     return places
+
+
+def _refuse_beneath(data: dict[str, Any], key: str, label: str) -> None:
+    """A value of the base that no run would have, because axes and cases stand above it."""
+    cases = [mapping(case) for case in mapping(data.get("cases")).values()]
+    axis = next((axes for axes in ("compare", "tune") if key in mapping(data.get(axes))), None)
+    why = (
+        f"{key} is an axis ({axis}.{key})" if axis
+        else f"every case sets {key} itself" if cases and all(key in {*c, *mapping(c.get("tune"))} for c in cases)
+        else ""
+    )  # fmt: skip
+    if why:
+        raise StudyError(f"{why}, so the base's changes no run; say {key} instead of base.{key}.", where=label)
 
 
 def _inside(data: dict[str, Any], path: Path) -> list[Path]:

@@ -214,7 +214,7 @@ class Run(Frozen):
         description="steps between two looks at the noise of gradients, which gives the useful batch; on one device a "
         "look costs half a step; unsaid: 50 on several devices with ddp or zero, where it is free, else none",
     )
-    seed: Whole = Field(0, ge=0, description="the first seed; only in base")
+    seed: Whole = Field(0, ge=0, le=10**18, description="the first seed; only in base")
     trial: Whole = Field(0, ge=0, description="repetition of a timing with the same seed")
 
     @property
@@ -282,6 +282,8 @@ def check(run: Run) -> None:
     stop = run.early_stop
     if stop and (stop.patience is None) == (stop.target is None):
         raise ArgumentError("say patience or target, one of the two.", "early_stop")
+    if stop and stop.target is not None and stop.metric == "accuracy" and stop.target > 1:
+        raise ArgumentError(f"an accuracy is at most 1, not {stop.target:g}; say 0.95 for 95 %.", "early_stop")
     if run.finetune_after is not None and run.freeze == "none":
         raise ArgumentError("nothing is frozen that could train later; say freeze: base too.", "finetune_after")
     if run.augment is not None and run.augment == Augment():

@@ -1,0 +1,95 @@
+"""The Python API: what it trains, what it reads back, and what it says of results that are not those asked for."""
+
+from pathlib import Path
+
+import pytest
+
+import paceline
+from paceline.report.page import page
+
+STUDY = """
+name: own
+question: Which rate?
+base: {data: digits, model: mine:net, optimizer: gd, batch: 100, steps: 4, evaluate_every: 2}
+tune: {lr: [0.1, 1.0]}
+repeat: 1
+scales:
+  quick: {steps: 2}
+"""
+NET = "from torch import nn\ndef net(input_shape, classes): return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))\n"
+
+
+@pytest.fixture
+def file(study_file, tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(NET)
+    return study_file(STUDY, "own.yaml")
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+def test_results_of_what_was_asked_for_need_no_note(file):
+    assert paceline.run(file).notes == ()
+    for asked in (file, "own", "runs/own", paceline.load(file)):
+        assert paceline.results(asked).notes == ()
+    edit(file, "repeat: 1", "repeat: 2  # seeds are counted in every sentence")
+    assert paceline.results(file).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("steps: 4", "steps: 5"), ("[0.1, 1.0]", "[0.1]"), ("Which rate?", "Which?"), ("repeat: 1", "select: test")],
+)
+def test_a_file_that_was_edited_is_told_wherever_its_results_stand(file, old, new):
+    paceline.run(file)
+    edit(file, old, new)
+    for found in (paceline.results(file), paceline.results(paceline.load(file))):
+        (note,) = found.notes
+        assert note.startswith(f"These are the results of {file} as it was last run. ")
+        assert note in found.answer.text
+        assert note in repr(found.answer)
+        assert note in repr(found)
+        assert note in found.answer.html_fragment()
+        assert note in page(found.answer)
+
+
+def test_a_record_asked_for_by_name_tells_that_its_file_has_other_settings_now(file):
+    paceline.run(file)
+    edit(file, "Which rate?", "Which?")
+    assert paceline.results("own").notes == (), "words make no other results"
+    edit(file, "steps: 4", "steps: 5")
+    assert "as it was last run" in paceline.results("own").notes[0]
+    file.write_text("name: another\n")
+    assert paceline.results("own").notes == ()
+
+
+def test_what_was_set_from_outside_is_told_to_who_asks_for_the_file(file):
+    paceline.run(paceline.load(file, sets=["steps=3"]))
+    (note,) = paceline.results(file).notes
+    assert "as it was last run, with --set steps=3." in note
+    assert paceline.results("own").notes == ()
+    paceline.run(paceline.load(file, scale="quick"))
+    assert paceline.results(file).notes == (), "the size stands above the sentences already"
+
+
+def test_another_study_of_the_same_name_is_told_by_its_content(file, study_file):
+    paceline.run(file)
+    same = study_file(STUDY, "copy.yaml")
+    other = study_file(STUDY.replace("steps: 4", "steps: 3"), "other.yaml")
+    assert paceline.results(same).notes == ()
+    assert paceline.results(other).notes == (f"These are the results of {file}, the last study of that name to run.",)
+    assert "the last study of that name" in paceline.results(paceline.load(other)).notes[0]
+
+
+def test_an_edited_model_is_told(file, tmp_path):
+    study = paceline.load(file)
+    paceline.run(study)
+    (tmp_path / "mine.py").write_text(NET + "# changed\n")
+    found = paceline.run(study)
+    assert found.stale == 2
+    assert found.notes == ("2 of these runs are stale: own parts have changed since.",)
+    (tmp_path / "mine.py").unlink()
+    assert paceline.results("own").stale == 0
