@@ -42,14 +42,35 @@ class StackError(PacelineError):
     pass
 
 
-SYNONYMS = {"learning_rate": "lr", "batch_size": "batch", "num_workers": "workers", "dataset": "data",
-            "gpus": "devices", "seeds": "repeat", "criterion": "loss", "scheduler": "schedule"}  # fmt: skip
+SYNONYMS = {  # what other libraries call it
+    "learning_rate": "lr",
+    "batch_size": "batch",
+    "num_workers": "workers",
+    "num_epochs": "epochs",
+    "max_epochs": "epochs",
+    "max_steps": "steps",
+    "dataset": "data",
+    "network": "model",
+    "gpus": "devices",
+    "seeds": "repeat",
+    "criterion": "loss",
+    "scheduler": "schedule",
+    "lr_scheduler": "schedule",
+    "gpu": "cuda",
+    "cross_entropy": "softmax_ce",
+    "crossentropy": "softmax_ce",
+    "crossentropyloss": "softmax_ce",
+    "float16": "fp16",
+    "float32": "fp32",
+    "bfloat16": "bf16",
+}
 
 
 def nearest(name: str, allowed: Iterable[str], listed: str = "Allowed") -> str:
     """What an error says after an unknown name: the nearest valid one, then all of them."""
     names = sorted(str(a) for a in allowed)
-    meant = SYNONYMS.get(str(name))
-    close = [meant] if meant in names else difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-    hint = f"Did you mean '{close[0]}'? " if close else ""
+    lower, said = {known.lower(): known for known in names}, str(name).lower()
+    meant = SYNONYMS.get(said)
+    close = [meant] if meant in lower else difflib.get_close_matches(said, lower, n=1)
+    hint = f"Did you mean '{lower[close[0]]}'? " if close else ""
     return f"{hint}{listed}: {', '.join(names)}."

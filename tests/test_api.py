@@ -16,7 +16,9 @@ repeat: 1
 scales:
   quick: {steps: 2}
 """
-NET = "from torch import nn\ndef net(input_shape, classes): return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))\n"
+NET = (
+    "from torch import nn\ndef net(input_shape, classes): return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))\n"
+)
 
 
 @pytest.fixture

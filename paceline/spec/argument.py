@@ -54,7 +54,8 @@ class Arg:
     def _read_number(self, value: Any, key: str) -> int | float:
         whole = self.type == "integer"
         if not is_number(value) or (whole and not float(value).is_integer()):
-            raise ArgumentError(f"{value!r} is not a {'whole number' if whole else 'number'}.", key)
+            several = " Several values go under compare or tune." if isinstance(value, (list, tuple)) else ""
+            raise ArgumentError(f"{value!r} is not a {'whole number' if whole else 'number'}.{several}", key)
         small = self.low is not None and (value <= self.low if self.above else value < self.low)
         large = self.high is not None and (value >= self.high if self.below else value > self.high)
         if small or large:

@@ -4,11 +4,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from paceline.errors import nearest
+from paceline.errors import SYNONYMS, nearest
 from paceline.spec.argument import REQUIRED, ArgumentError, Entry
 from paceline.spec.parts import TABLE
 
 Args = tuple[tuple[str, Any], ...]
+_TABLES = (".csv", ".tsv", ".parquet", ".npz", ".npy", ".json", ".xlsx", ".pt")
+_OF_THE_RUN = ("lr", "batch", "steps", "epochs", "schedule", "warmup", "clip_norm", "clip_value", "weights", "augment")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ def read(kind: str, said: Any, later: Collection[str] = ()) -> Part:
         raise ArgumentError(
             f"unknown {kind} '{name}'. {nearest(name, TABLE[kind])} Or a path of your own, as my_file:name."
         )
+    if kind == "data" and name.endswith(_TABLES):
+        raise ArgumentError(f"'{name}' is a file; say a function of yours that reads it, as my_file:name.")
     return Part(kind, name, tuple(sorted((key, _freeze(value, key)) for key, value in args.items())))
 
 
@@ -78,6 +82,9 @@ def _split(kind: str, said: Any) -> tuple[str, dict[str, Any]]:
                 raise ArgumentError("the folder is said twice.", "path")
             return "folder", {**args, "path": name.removeprefix("folder:")}
         return name, args
+    if callable(name):
+        called = getattr(name, "__name__", "name")
+        raise ArgumentError(f"say a {kind} by its name: put it into a .py file and say file:{called}.")
     raise ArgumentError(f"{said!r} is no {kind}; say a name, or {{name: ..., argument: ...}}.")
 
 
@@ -89,14 +96,26 @@ def _dotted(name: str) -> bool:
 def _read_args(kind: str, name: str, entry: Entry, args: dict[str, Any], later: Collection[str]) -> Args:
     for key in args:
         if key not in entry.args:
+            hint = misplaced(kind, key) or _had_by(kind, key)
             allowed = nearest(key, entry.args) if entry.args else "It takes none."
-            raise ArgumentError(f"{kind} '{name}' has no argument '{key}'. {allowed}", key)
+            raise ArgumentError(f"{kind} '{name}' has no argument '{key}'. {hint or allowed}", key)
     required = [key for key, arg in entry.args.items() if arg.default is REQUIRED]
     missing = [key for key in required if key not in args and key not in later]
     if missing:
         raise ArgumentError(f"{kind} '{name}' needs the argument '{missing[0]}'.")
     read = {key: entry.args[key].read(value, key) for key, value in args.items()}
     return tuple(sorted((key, value) for key, value in read.items() if value != entry.args[key].default))
+
+
+def misplaced(kind: str, key: str) -> str:
+    """Where an argument belongs that other libraries give to the part itself."""
+    meant = SYNONYMS.get(key, key)
+    return f"{meant} is a setting of the run: say it beside {kind}, not in it." if meant in _OF_THE_RUN else ""
+
+
+def _had_by(kind: str, key: str) -> str:
+    others = [name for name, entry in TABLE[kind].items() if key in entry.args]
+    return f"Those that have it: {', '.join(sorted(others))}." if others else ""
 
 
 def _freeze(value: Any, key: str) -> Any:

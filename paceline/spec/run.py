@@ -267,8 +267,10 @@ def averages(run: Run) -> bool:
 
 def check(run: Run) -> None:
     """What must hold between fields; ArgumentError names the field to mend."""
-    if (run.steps is None) == (run.epochs is None):
+    if run.steps is None and run.epochs is None:
         raise ArgumentError("say how long to train: steps or epochs, one of the two.", "steps")
+    if run.steps is not None and run.epochs is not None:
+        raise ArgumentError("steps and epochs are both said; take one out, as by --set epochs=null.", "steps")
     if run.steps is not None and run.warmup > run.steps:
         raise ArgumentError(f"warmup is {run.warmup} steps, the whole run {run.steps}.", "warmup")
     if run.overlap and run.order == "random":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from paceline.errors import nearest
 from paceline.spec.argument import ArgumentError
-from paceline.spec.part import Part
+from paceline.spec.part import Part, misplaced
 
 _GIVEN = {
     "model": ("input_shape", "outputs", "classes", "num_classes"),
@@ -31,6 +31,8 @@ class Signature:
 def source_of(module: str, folder: Path) -> Path | None:
     """The module's file, beside the study first; None where it has no Python source that can be found unimported."""
     head, *rest = module.split(".")
+    if head == "__main__":
+        raise ArgumentError("what a notebook or a script defines is not found again; put it into a .py file.")
     spec = PathFinder.find_spec(head, [str(folder), *sys.path]) or find_spec(head)
     if spec is None:
         raise ArgumentError(f"no module '{head}': neither {folder / (head + '.py')} nor an installed package.")
@@ -87,9 +89,8 @@ def _compare(part: Part, signature: Signature, later: Collection[str]) -> None:
     own = tuple(name for name in signature.names if name not in given)
     for key in sorted(said):
         if key not in own and not signature.anything:
-            raise ArgumentError(
-                f"{part.name} has no argument '{key}'. {nearest(key, own) if own else 'It takes none.'}", key
-            )
+            allowed = nearest(key, own) if own else "It takes none."
+            raise ArgumentError(f"{part.name} has no argument '{key}'. {misplaced(part.kind, key) or allowed}", key)
     for name in signature.required:
         if name not in said and name not in given and name not in later:
             raise ArgumentError(f"{part.name} needs the argument '{name}'.")

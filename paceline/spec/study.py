@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationError
 
-from paceline.errors import StudyError, nearest
+from paceline.errors import SYNONYMS, StudyError, nearest
 from paceline.spec.document import Document, KeyPath, read
 from paceline.spec.full import alike, within
 from paceline.spec.override import override, read_value
@@ -148,10 +148,20 @@ def _only_axes(study: Study) -> bool:
 
 _PLAINLY = {
     "string_pattern_mismatch": "a name has letters, digits, '.', '_' and '-' and starts with a letter or digit",
-    "dict_type": "this is a mapping (key: value)",
-    "list_type": "this is a list",
-    "model_type": "this is a mapping (key: value)",
-    "int_parsing_size": "this is a whole number of a reasonable size",
+    "dict_type": "say a mapping (key: value)",
+    "list_type": "say a list of values, as [a, b]",
+    "model_type": "say a mapping (key: value)",
+    "int_parsing_size": "say a whole number of a reasonable size",
+    "int_from_float": "say a whole number",
+    "int_type": "say a whole number",
+    "float_type": "say a number",
+    "string_type": "say a text",
+    "bool_type": "say true or false",
+    "bool_parsing": "say true or false",
+    "greater_than": "say a number above {gt:,.15g}",
+    "greater_than_equal": "say at least {ge:,.15g}",
+    "less_than": "say a number below {lt:,.15g}",
+    "less_than_equal": "say at most {le:,.15g}",
 }
 
 
@@ -167,7 +177,8 @@ def said(error: ValidationError) -> tuple[KeyPath, str]:
         allowed = [word.strip("'") for word in first["ctx"]["expected"].replace(" or ", ", ").split(", ")]
         return path, f"unknown value {value!r}. {nearest(str(value), allowed)}"
     if first["type"] in _PLAINLY:
-        return path, f"{_PLAINLY[first['type']]}, not {value!r}."
+        plainly = _PLAINLY[first["type"]].format(**first.get("ctx", {}))
+        return path, f"{plainly}; it is empty." if value is None else f"{plainly}, not {value!r}."
     message = first["msg"].removeprefix("Value error, ").rstrip(".")
     return path, f"{message}." if first["type"] == "value_error" else f"{message}, not {value!r}."
 
@@ -207,12 +218,15 @@ def _rescale(document: Document, scale: str) -> Document:
 def _refuse_unknown(document: Document, path: KeyPath, data: dict[str, Any], allowed: Any) -> None:
     for key in data:
         if key not in allowed:
-            raise document.error((*path, key), f"unknown key '{key}'. {nearest(key, allowed)}")
+            misplaced = not path and SYNONYMS.get(key, key).partition(".")[0] in _SETTINGS
+            hint = f"It is a setting of a run: say it in base, as {SYNONYMS.get(key, key)}." if misplaced else ""
+            raise document.error((*path, key), f"unknown key '{key}'. {hint or nearest(key, allowed)}")
 
 
 def _check_axes(study: Study) -> None:
     document = study.document
     _check_keys(document, ("base",), study.base)
+    _refuse_lists(document, ("base",), study.base)
     _check_keys(document, ("compare",), study.compare)
     _check_tune(document, ("tune",), study.tune)
     for key, values in study.compare.items():
@@ -220,6 +234,7 @@ def _check_axes(study: Study) -> None:
     for name, case in study.cases.items():
         at: KeyPath = ("cases", name)
         _check_keys(document, at, {key: value for key, value in case.items() if key != "tune"})
+        _refuse_lists(document, at, case)
         if not isinstance(case.get("tune", {}), dict):
             raise document.error((*at, "tune"), "tune is a mapping of axes to lists of values.")
         _check_tune(document, (*at, "tune"), case.get("tune", {}))
@@ -246,12 +261,29 @@ def _check_keys(document: Document, path: KeyPath, settings: dict[str, Any]) -> 
         if key == "seed" and path[0] != "base":
             raise document.error((*path, key), "seeds are no axis; say repeat: N.")
         if head not in _SETTINGS:
-            raise document.error((*path, key), f"unknown key '{key}'. {nearest(head, _SETTINGS)}")
+            meant = SYNONYMS.get(head, head)
+            hint = f"{meant} is said of the whole study: beside base, not in it." if meant in Study.model_fields else ""
+            raise document.error((*path, key), f"unknown key '{key}'. {hint or nearest(head, _SETTINGS)}")
         if dot and (head not in _NESTED or not rest.isidentifier()):
             raise document.error((*path, key), f"'{head}' has no '{rest}'; dotted keys go into {', '.join(_NESTED)}.")
 
 
+def _refuse_lists(document: Document, path: KeyPath, settings: dict[str, Any]) -> None:
+    for key, value in settings.items():
+        if isinstance(value, list) and "." not in key:
+            raise document.error((*path, key), f"one value goes here, not a list; {key}: {_flow(value)} {_AXES}.")
+
+
+def _flow(values: list[Any]) -> str:
+    return f"[{', '.join(map(str, values))}]"
+
+
+_AXES = "goes under compare, or under tune to take the best of them"
+
+
 def _check_values(document: Document, path: KeyPath, values: Any) -> None:
+    if isinstance(values, dict) and {"low", "high"} <= values.keys():
+        raise document.error(path, "of a range points are drawn; say how many: sample: 20 in tune, beside it.")
     if not isinstance(values, list):
         raise document.error(path, f"an axis is a list of values, not {values!r}.")
     if not values:

@@ -173,19 +173,25 @@ def test_the_document_itself_is_left_alone() -> None:
         ("steps=[", "is not valid YAML: did not find expected node content."),
         ("steps=*a", "anchors and aliases (& and *) are not allowed"),
         ("steps=!!python/name:os.system x", "the tag tag:yaml.org,2002:python/name:os.system is not allowed"),
-        ("lr=-1", "tune.lr.0: Input should be greater than 0, not -1."),
+        ("base.lr=0.5", "lr is an axis (tune.lr), so the base's changes no run; say lr instead of base.lr."),
+        (
+            "base.batch=9",
+            "every case sets batch itself, so the base's changes no run; say batch instead of base.batch.",
+        ),
+        ("base.optimizer=gd", "optimizer is an axis (compare.optimizer), so the base's changes no run; say optimizer"),
+        ("lr=-1", "tune.lr.0: say a number above 0, not -1."),
         ("tune.lr=[]", "tune.lr: an empty axis; give it at least one value."),
         ("tune.lrr=[1]", "tune.lrr: unknown key 'lrr'. Did you mean 'lr'?"),
-        ("lr={low: 1, high: 2}", "tune.lr: an axis is a list of values, not {'low': 1, 'high': 2}."),
+        ("lr={low: 1, high: 2}", "tune.lr: of a range points are drawn; say how many"),
         ("optimizer=adma", "compare.optimizer.0: unknown optimizer 'adma'. Did you mean 'adam'?"),
         ("optimizer.beta3=1", "base.optimizer.beta3: optimizer 'adam' has no argument 'beta3'. Did you mean 'beta2'?"),
         ("cases.a.btch=3", "cases.a.btch: unknown key 'btch'. Did you mean 'batch'?"),
         ("cases.v1.batch=3", "cases.v1.batch: no such name among the cases. Did you mean 'v1.5'? Allowed: a, v1.5."),
-        ("cases.a=3", "cases.a: this is a mapping (key: value), not 3."),
+        ("cases.a=3", "cases.a: say a mapping (key: value), not 3."),
         ("cases=[v15]", "cases.v15: no such name among the cases. Did you mean 'v1.5'? Allowed: a, v1.5."),
         ("cases=[a, a.batch]", "cases.a.batch: no such name among the cases."),
-        ("cases=3", "cases: this is a mapping (key: value), not 3."),
-        ("base=3", "base: this is a mapping (key: value), not 3."),
+        ("cases=3", "cases: say a mapping (key: value), not 3."),
+        ("base=3", "base: say a mapping (key: value), not 3."),
         ("nam=x", "base.nam: unknown key 'nam'."),
     ],
 )
@@ -207,5 +213,5 @@ def test_a_wrong_scale_is_refused(refused: Refused) -> None:
 @pytest.mark.parametrize("seeds", ["0", "-3", "10001"])
 def test_a_wrong_number_of_seeds_is_refused(refused: Refused, seeds: str) -> None:
     said = refused(study(), "--seeds", seeds)
-    assert said.startswith(f"--seeds {seeds}: repeat: Input should be")
+    assert said.startswith(f"--seeds {seeds}: repeat: say at ")
     assert said.endswith(f"not {seeds}.")

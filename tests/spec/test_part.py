@@ -102,6 +102,13 @@ def test_what_is_no_path_is_an_unknown_name(name: str) -> None:
         read("model", name)
 
 
+def test_a_class_is_said_by_its_name() -> None:
+    with pytest.raises(ArgumentError, match=r"put it into a \.py file and say file:Part"):
+        read("model", Part)
+    with pytest.raises(ArgumentError, match=r"put it into a \.py file and say file:Part"):
+        read("model", {"name": Part, "width": 3})
+
+
 def test_an_own_argument_is_no_mapping() -> None:
     with pytest.raises(ArgumentError, match="an argument is a number, a word, true, false or a list of these"):
         read("model", {"name": "m:N", "x": [{"a": 1}]})
@@ -129,7 +136,7 @@ def test_an_own_argument_is_no_mapping() -> None:
         ),
         (
             study(optimizer="{name: gd, momentum: 1}"),
-            "5: base.optimizer.momentum: optimizer 'gd' has no argument 'momentum'. It takes none.",
+            "5: base.optimizer.momentum: optimizer 'gd' has no argument 'momentum'. Those that have it: momentum, muon, nesterov, rmsprop, sgd.",
         ),
         (
             study("compare:\n  optimizer: [adam, {name: adam, bta2: 0.3}]\n"),
@@ -152,7 +159,28 @@ def test_an_own_argument_is_no_mapping() -> None:
         ),
         (study(optimizer="3"), "5: base.optimizer: 3 is no optimizer; say a name, or {name: ..., argument: ...}."),
         (study(optimizer="{beta2: 0.9}"), "5: base.optimizer: {'beta2': 0.9} is no optimizer; say a name"),
-        (study(optimizer="[adam, gd]"), "5: base.optimizer: ['adam', 'gd'] is no optimizer; say a name"),
+        (
+            study(optimizer="[adam, gd]"),
+            "5: base.optimizer: one value goes here, not a list; optimizer: [adam, gd] goes",
+        ),
+        (study(data="MNIST"), "3: base.data: unknown data 'MNIST'. Did you mean 'mnist'?"),
+        (study(data="imagenet"), "3: base.data: unknown data 'imagenet'. Allowed: caltech101,"),
+        (study(data="iris.csv"), "3: base.data: 'iris.csv' is a file; say a function of yours that reads it, as"),
+        (study(loss="cross_entropy"), "8: base.loss: unknown loss 'cross_entropy'. Did you mean 'softmax_ce'?"),
+        (
+            study(optimizer="{name: adam, lr: 0.1}"),
+            "5: base.optimizer.lr: optimizer 'adam' has no argument 'lr'. lr is a setting of the run: say it beside optimizer, not in it.",
+        ),
+        (
+            study(optimizer='{name: "torch.optim.adam:Adam", learning_rate: 0.1}'),
+            "5: base.optimizer.learning_rate: torch.optim.adam:Adam has no argument 'learning_rate'. lr is a setting of the run",
+        ),
+        (
+            study(optimizer="{name: adam, weight_decay: 0.1}"),
+            "5: base.optimizer.weight_decay: optimizer 'adam' has no argument 'weight_decay'. Those that have it: adamw, lion,",
+        ),
+        (study(optimizer__beta2="[0.9, 0.99]"), "8: base.optimizer.beta2: [0.9, 0.99] is not a number. Several values"),
+        (study(model="__main__:Net"), "4: base.model: what a notebook or a script defines is not found again; put it"),
     ],
 )
 def test_a_wrong_part_is_refused(refused: Refused, text: str, message: str) -> None:

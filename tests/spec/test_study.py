@@ -136,7 +136,7 @@ def test_cases_in_a_list_are_the_cases_in_a_mapping() -> None:
             "8: compair: unknown key 'compair'. Did you mean 'compare'? Allowed: assumed, base, cases, compare, measure, name, published, question, repeat, scales, select, tune.",
         ),
         (study(optimiser="adam"), f"8: base.optimiser: unknown key 'optimiser'. Did you mean 'optimizer'? {SETTINGS}"),
-        (study(trial="1"), f"8: base.trial: unknown key 'trial'. Did you mean 'threads'? {SETTINGS}"),
+        (study(trial="1"), f"8: base.trial: unknown key 'trial'. {SETTINGS}"),
         (
             study("compare:\n  optimiser:\n  - adam\n"),
             f"9: compare.optimiser: unknown key 'optimiser'. Did you mean 'optimizer'? {SETTINGS}",
@@ -159,6 +159,15 @@ def test_cases_in_a_list_are_the_cases_in_a_mapping() -> None:
             f"9: compare.lr.x: 'lr' has no 'x'; {NESTED}",
         ),
         (study("compare:\n  model.a-b: [1]\n"), f"9: compare.model.a-b: 'model' has no 'a-b'; {NESTED}"),
+        ("name: a\ndata: mnist\n", "2: data: unknown key 'data'. It is a setting of a run: say it in base, as data."),
+        (
+            "name: a\nlearning_rate: 1\n",
+            "2: learning_rate: unknown key 'learning_rate'. It is a setting of a run: say it in base, as lr.",
+        ),
+        (
+            study(seeds="3"),
+            "8: base.seeds: unknown key 'seeds'. repeat is said of the whole study: beside base, not in it.",
+        ),
         (study("compare:\n  seed: [1, 2]\n"), "9: compare.seed: seeds are no axis; say repeat: N."),
     ],
 )
@@ -171,18 +180,18 @@ def test_an_unknown_key_is_refused(refused: Refused, text: str, message: str) ->
     [
         (study("repeat: many\n"), "8: repeat: 'many' is not a number."),
         (study("repeat: true\n"), "8: repeat: True is not a number."),
-        (study("repeat: 0\n"), "8: repeat: Input should be greater than or equal to 1, not 0."),
+        (study("repeat: 0\n"), "8: repeat: say at least 1, not 0."),
         (study("measure: tme\n"), "8: measure: unknown value 'tme'. Did you mean 'time'? Allowed: accuracy, time."),
         (
             study("select: tests\n"),
             "8: select: unknown value 'tests'. Did you mean 'test'? Allowed: best_epoch, test, validation.",
         ),
         ("name: a/b\n", "1: name: a name has letters"),
-        ("name: 3\n", "1: name: Input should be a valid string, not 3."),
+        ("name: 3\n", "1: name: say a text, not 3."),
         ("base: {}\n", "1: name: 'name' is missing."),
-        ("name: a\nbase: 3\n", "2: base: this is a mapping (key: value), not 3."),
-        (study("tune:\n"), "8: tune: this is a mapping (key: value), not None."),
-        (study("cases:\n  a:\n"), "9: cases.a: this is a mapping (key: value), not None."),
+        ("name: a\nbase: 3\n", "2: base: say a mapping (key: value), not 3."),
+        (study("tune:\n"), "8: tune: say a mapping (key: value); it is empty."),
+        (study("cases:\n  a:\n"), "9: cases.a: say a mapping (key: value); it is empty."),
         (study("cases:\n  a: {tune: 3}\n"), "9: cases.a.tune: tune is a mapping of axes to lists of values."),
         (study("cases:\n- {lr: 1}\n"), "9: cases.0: a case in a list needs a name: - {name: ..., ...}."),
         (
@@ -193,8 +202,16 @@ def test_an_unknown_key_is_refused(refused: Refused, text: str, message: str) ->
         (study("compare:\n  optimizer: []\n"), "9: compare.optimizer: an empty axis; give it at least one value."),
         (study("tune:\n  lr: []\n"), "9: tune.lr: an empty axis; give it at least one value."),
         (study("cases:\n  a: {tune: {lr: []}}\n"), "9: cases.a.tune.lr: an empty axis; give it at least one value."),
-        (study("compare:\n  optimizer: adam\n"), "9: compare.optimizer: this is a list, not 'adam'."),
+        (study("compare:\n  optimizer: adam\n"), "9: compare.optimizer: say a list of values, as [a, b], not 'adam'."),
         (study("tune:\n  lr: 0.1\n"), "9: tune.lr: an axis is a list of values, not 0.1."),
+        (
+            study("tune:\n  lr: {low: 0.1, high: 1}\n"),
+            "9: tune.lr: of a range points are drawn; say how many: sample: 20 in tune, beside it.",
+        ),
+        (
+            study("cases:\n  a: {lr: [1, 2]}\n"),
+            "9: cases.a.lr: one value goes here, not a list; lr: [1, 2] goes under compare, or under tune to take",
+        ),
         (study("tune:\n  lr: [1, 2, 1.0]\n"), "9: tune.lr.2: 1.0 stands twice on this axis."),
         (
             study("compare:\n  optimizer:\n  - {name: gd}\n  - {name: gd}\n"),
@@ -246,7 +263,7 @@ def test_what_is_wrong_is_refused(refused: Refused, text: str, message: str) -> 
             "{sample: 3, lr: {low: 0, high: 1, scale: log}}",
             "8: tune.lr: low must be below high, and above 0 on a log scale.",
         ),
-        ("{sample: 3, lr: {low: -1, high: 1}}", "8: tune.lr.#0: Input should be greater than 0, not 0.0."),
+        ("{sample: 3, lr: {low: -1, high: 1}}", "8: tune.lr.#0: say a number above 0, not 0.0."),
     ],
 )
 def test_a_wrong_sample_is_refused(refused: Refused, tune: str, message: str) -> None:
