@@ -13,10 +13,12 @@ from paceline.errors import DataError
 
 @dataclass(frozen=True)
 class Files:
-    """The folders searched, in order; each holds one folder a set. `writes_to` is where `get` writes."""
+    """The folders searched, in order; each holds one folder a set. `writes_to` is where `get` writes. `beside` is the
+    study's folder, at which relative paths of its own begin."""
 
     roots: tuple[Path, ...]
     writes_to: Path
+    beside: Path = Path()
 
     @classmethod
     def search(cls, data: Path | None = None, *, must_exist: bool = True) -> "Files":

@@ -5,15 +5,17 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from paceline.data.dataset import Dataset, Split, tensor_checksum
+from paceline.data.dataset import Dataset
 from paceline.data.draws import key
 from paceline.data.locate import Files
+from paceline.data.own import own_dataset
 from paceline.data.pretrained import Found, find
 from paceline.errors import StudyError
 from paceline.optim.optimizer import build as build_rule
@@ -69,38 +71,15 @@ def _maker(part: Part, folder: Path) -> Callable[..., Any]:
 
 
 def data(run: Run, files: Files, folder: Path) -> Dataset:
-    make = _maker(run.data, folder)
-    accepts = inspect.signature(make).parameters
-    given = {"files": files} if "files" in accepts else {}
-    made = make(**given, **run.data.complete)
-    return made if isinstance(made, Dataset) else _own_dataset(run.data, made)
+    return dataset_of(run.data, files, folder, labelled=run.loss.entry is not None and run.loss.entry.task == "classes")
 
 
-def _own_dataset(part: Part, made: Any) -> Dataset:
-    """An own data set may simply return (train_x, train_y, test_x, test_y)."""
-    if not isinstance(made, (tuple, list)) or len(made) != 4:
-        raise StudyError(f"'{part.name}' must return a Dataset or (train_x, train_y, test_x, test_y).", key="data")
-    tensors = [torch.as_tensor(item) for item in made]
-    _check_own(part, tensors)
-    x, y, test_x, test_y = (t if t.is_floating_point() else t.long() for t in tensors)
-    train, test = Split(x.float().contiguous(), y), Split(test_x.float().contiguous(), test_y)
-    classes = None if y.is_floating_point() else int(max(y.max(), test_y.max())) + 1
-    return Dataset(part.name, train, None, test, classes, tensor_checksum(train, test))
-
-
-def _check_own(part: Part, tensors: list[Tensor]) -> None:
-    train_x, train_y, test_x, test_y = tensors
-    for name, x, y in (("train", train_x, train_y), ("test", test_x, test_y)):
-        labels = not y.is_floating_point()
-        wrong = (
-            f"{len(x)} {name} examples but {len(y)} answers" if len(x) != len(y)
-            else f"no {name} examples" if not len(x)
-            else f"{name} labels of shape {tuple(y.shape)}; class numbers are one a line" if labels and y.dim() != 1
-            else f"a {name} label below 0" if labels and int(y.min()) < 0
-            else ""
-        )  # fmt: skip
-        if wrong:
-            raise StudyError(f"'{part.name}' gives {wrong}.", key="data")
+def dataset_of(part: Part, files: Files, folder: Path, *, labelled: bool = False) -> Dataset:
+    """`labelled`: the loss needs classes. A path that the part names is looked for beside the study."""
+    make = _maker(part, folder)
+    given = {"files": replace(files, beside=folder)} if "files" in inspect.signature(make).parameters else {}
+    made = make(**given, **part.complete)
+    return own_dataset(part.name, made, labelled=labelled) if part.own else made
 
 
 def model(run: Run, dataset: Dataset, folder: Path, files: Files | None = None) -> nn.Module:

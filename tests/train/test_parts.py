@@ -10,6 +10,7 @@ from paceline.data.sources.synthetic import synthetic
 from paceline.errors import DeviceError, RecordError, StudyError
 from paceline.spec import Run
 from paceline.train import build, checkpoint, device
+from paceline.train.loop import train
 
 
 def run_of(**said) -> Run:
@@ -91,6 +92,38 @@ def test_own_data_may_be_four_arrays(tmp_path):
     for name, words in wrong.items():
         with pytest.raises(StudyError, match=words):
             build.data(run_of(data=f"arrays:{name}"), Files.search(), tmp_path)
+
+
+def test_answers_that_do_not_fit_the_loss_are_refused(tmp_path):
+    (tmp_path / "arrays.py").write_text("import numpy as np\ndef four(): return 2 * (np.ones((4, 3)), np.ones(4))\n")
+    with pytest.raises(StudyError, match="say loss: mse"):
+        build.data(run_of(data="arrays:four"), Files.search(), tmp_path)
+    assert build.data(run_of(data="arrays:four", loss="mse"), Files.search(), tmp_path).classes is None
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("x[:, :5]", r"the model gave \[250, 5\], expected \[250, 10\]"),
+        ("x[:, None]", r"the model gave \[250, 1, 20\], expected \[250, 10\]"),
+        ("(x, x)", "the model gave a tuple, not a tensor"),
+    ],
+)
+def test_a_model_that_answers_otherwise_is_refused_in_words(body, words, tmp_path):
+    (tmp_path / "other.py").write_text(
+        f"from torch import nn\nclass Net(nn.Linear):\n    def __init__(self): super().__init__(20, 20)\n"
+        f"    def forward(self, x):\n        x = super().forward(x)\n        return {body}\n"
+    )
+    with pytest.raises(StudyError, match=words):
+        next(train(run_of(model="other:Net"), synthetic(Files.search()), tmp_path))
+
+
+def test_values_are_not_broadcast(tmp_path):
+    (tmp_path / "other.py").write_text("from torch import nn\ndef net(): return nn.Linear(3, 4)\n")
+    (tmp_path / "arrays.py").write_text("import numpy as np\ndef four(): return 2 * (np.ones((4, 3)), np.ones(4))\n")
+    run = run_of(data="arrays:four", model="other:net", loss="mse")
+    with pytest.raises(StudyError, match=r"the model gave \[4, 4\], expected \[4\]"):
+        next(train(run, build.data(run, Files.search(), tmp_path), tmp_path))
 
 
 def test_an_edited_part_is_imported_anew_and_namesakes_are_kept_apart(tmp_path):

@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,17 @@ def test_shares_are_held_out_by_class(files, image_folder):
     assert (data.train.x.dtype, data.train.y.dtype) == (torch.uint8, torch.int64)
     assert data.input_shape == (3, 16, 16)
     assert data.notes == ()
+
+
+def test_a_path_begins_beside_the_study(files, image_folder, tmp_path, monkeypatch):
+    root = image_folder({"dog": 10, "cat": 10})
+    here = folder(files, path=str(root), size=16)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    beside = folder(replace(files, beside=root.parent), path=root.name, size=16)
+    assert beside.checksum == here.checksum
+    with pytest.raises(DataError, match=root.name):
+        folder(files, path=root.name, size=16)
 
 
 def test_every_image_is_in_one_split_with_its_own_label(files, image_folder, scene):

@@ -1,0 +1,55 @@
+"""Data of the user's own: what is made of four arrays, and what is refused, in words."""
+
+import numpy as np
+import pytest
+import torch
+
+from paceline.data.dataset import Dataset, Split
+from paceline.data.own import own_dataset
+from paceline.errors import StudyError
+
+X, Y = np.ones((4, 3)), np.array([0, 1, 2, 1])
+
+
+def test_four_arrays_lists_or_tensors():
+    for made in ((X, Y, X, Y), (X.tolist(), Y.tolist(), X, Y), tuple(map(torch.as_tensor, (X, Y, X, Y)))):
+        found = own_dataset("my:set", made, labelled=True)
+        assert (found.classes, found.input_shape, found.train.x.dtype) == (3, (3,), torch.float32)
+        assert found.train.y.tolist() == [0, 1, 2, 1]
+    values = own_dataset("my:set", (X, Y / 2, X, Y / 2), labelled=False)
+    assert (values.classes, values.outputs) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ((X, Y, X), "must return a Dataset or"),
+        ((X, Y[:3], X, Y), "4 train examples but 3 answers"),
+        ((X, Y, X[:0], Y[:0]), "no test examples"),
+        ((X, np.eye(4, dtype=int), X, Y), "train labels of shape .4, 4.; class numbers are one a line"),
+        ((X, Y - 1, X, Y), "a train label below 0"),
+        ((X, Y + 1, X, Y + 1), "labels that begin at 1; number classes from 0"),
+        ((X, np.array(list("abca")), X, Y), "train_y with labels that are text; number them from 0"),
+        ((X.astype(str), Y, X, Y), "train_x with values that are no numbers"),
+        (([[1], [1, 2], [3], [4]], Y, X, Y), "train_x that is no array of numbers"),
+        ((X, Y, np.where(X.cumsum().reshape(X.shape) > 9, np.nan, X), Y), "NaN or infinite values, 1 of 4"),
+        ((X, Y / 2, X, Y / 2), "answers that are no whole numbers. For classes number them from 0; for values say loss"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_refused(made, words):
+    with pytest.raises(StudyError, match=f"'my:set' (gives )?.*{words}"):
+        own_dataset("my:set", made, labelled=True)
+
+
+def test_values_of_a_regression_are_finite():
+    with pytest.raises(StudyError, match="train answers that are NaN or infinite"):
+        own_dataset("my:set", (X, Y * np.nan, X, Y * 1.0), labelled=False)
+
+
+@pytest.mark.parametrize(
+    ("y", "words"), [([0, 3], "a test label 3; 3 classes are numbered 0 to 2"), ([0.0, 1.0], "no whole numbers")]
+)
+def test_a_dataset_is_checked_too(y, words):
+    train, test = Split(torch.ones(2, 3), torch.tensor([0, 2])), Split(torch.ones(2, 3), torch.tensor(y))
+    with pytest.raises(StudyError, match=words):
+        own_dataset("my:set", Dataset("mine", train, None, test, 3, "made"), labelled=True)
