@@ -1,6 +1,7 @@
 """The command line: thin verbs over the API. Everything heavy is imported inside the verb that needs it."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -85,17 +86,35 @@ def list_studies(out: Out = OUT) -> None:
 
 @app.command()
 def check(study: StudyArgument, sets: Sets = None, seeds: Seeds = None, scale: Scale = None, out: Out = OUT) -> None:
-    """Read a study and say what it asks for; nothing trains."""
+    """Read a study and say what it asks for, and what of that is missing on this machine; nothing trains."""
     from paceline.api import load
     from paceline.plan.expand import expand
+    from paceline.report.names import counted
     from paceline.report.results import axis_names
 
     loaded = load(study, sets=sets, seeds=seeds, scale=scale)
     trials = expand(loaded)
     unique = len({trial.id for trial in trials})
-    cases = f"{len(loaded.cases)} cases, " if loaded.cases else ""
+    cases = f"{counted(len(loaded.cases), 'case')}, " if loaded.cases else ""
     axes = ", ".join(axis_names(trials)) or "none"
-    print(f"{loaded.name}: ok. {cases}axes: {axes}; {loaded.repeat} seeds; {unique} runs.")
+    print(f"{loaded.name}: ok. {cases}axes: {axes}; {counted(loaded.repeat, 'seed')}; {counted(unique, 'run')}.")
+    for line in _lacking(loaded, trials):
+        print(line)
+
+
+def _lacking(study: Any, trials: list[Any]) -> list[str]:
+    """What the runs would miss on this machine: data, weights, devices."""
+    from dataclasses import replace
+
+    from paceline.data.describe import lacking
+    from paceline.data.locate import Files
+    from paceline.execute.capable import unable
+    from paceline.report.names import counted
+
+    files = replace(Files.search(must_exist=False), beside=study.folder)
+    reasons = Counter(unable(trials).values())
+    devices = [f"Left out here: {counted(count, 'run')}. {reason}" for reason, count in reasons.items()]
+    return [*lacking((trial.run for trial in trials), files), *devices]
 
 
 @app.command()
@@ -118,16 +137,16 @@ def plan(
     stack: Stack = None,
     out: Out = OUT,
 ) -> None:
-    """Say what `run` would do: runs, packs, minutes, memory, disk, and which data are missing. Nothing trains."""
+    """Say what `run` would do: runs, packs, minutes, memory, disk, and what of data, weights and devices is missing.
+
+    Nothing trains.
+    """
     from paceline.api import load
-    from paceline.data.describe import lacking
-    from paceline.data.locate import Files
     from paceline.execute.session import open_session
     from paceline.report.planned import planned
 
     session = open_session(load(study, sets=sets, seeds=seeds, scale=scale), out, jobs=jobs, stack=stack)
-    names = [trial.run.data.name for trial in session.trials]
-    for line in (*planned(session), *lacking(names, Files.search(must_exist=False))):
+    for line in (*planned(session), *_lacking(session.study, session.trials)):
         print(line)
 
 

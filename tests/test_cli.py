@@ -34,7 +34,19 @@ def test_list_and_check(cli, study_file):
     assert code == 0
     assert "quickstart" in out
     assert cli("check", study_file(SMALL))[:2] == (0, "small: ok. axes: lr; 2 seeds; 4 runs.\n")
-    assert "3 cases, axes: lr, optimizer.beta2; 1 seeds; 6 runs" in cli("check", study_file(LINE))[1]
+    assert "3 cases, axes: lr, optimizer.beta2; 1 seed; 6 runs" in cli("check", study_file(LINE))[1]
+
+
+def test_check_and_plan_say_what_is_missing_here(cli, study_file):
+    lost = "data: folder:photos, weights: mine.npz, model: resnet18, device: mps"
+    file = study_file(SMALL.replace("data: digits, model: softmax", lost))
+    for verb in ("check", "plan"):
+        code, out, _ = cli(verb, file)
+        assert code == 0
+        assert f"Data: {file.parent}/photos is no folder." in out
+        assert "Weights: mine.npz is missing." in out
+        if sys.platform != "darwin":
+            assert "Left out here: 4 runs. device: mps, but this machine has no" in out
 
 
 def test_plan_trains_nothing(cli, study_file, tmp_path):

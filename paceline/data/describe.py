@@ -1,10 +1,13 @@
 """Every set in the catalogue, and whether it is here. Free of torch."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from paceline.data.catalogue import ENTRIES, Entry
 from paceline.data.locate import Files, seek_inside
+from paceline.data.pretrained import IMAGENET, file_of, seek
+from paceline.spec import Run
 
 
 def describe(files: Files) -> list[dict[str, Any]]:
@@ -12,11 +15,22 @@ def describe(files: Files) -> list[dict[str, Any]]:
     return [_row(known, files) for known in ENTRIES.values()]
 
 
-def lacking(names: Iterable[str], files: Files) -> list[str]:
-    """A line for each of these sets that is not here, or not whole, with what to do."""
-    known = [ENTRIES[name] for name in sorted(set(names)) if name in ENTRIES]
+def lacking(runs: Iterable[Run], files: Files) -> list[str]:
+    """A line for each set and each file of weights of these runs that is not here, or not whole, with what to do.
+    `files.beside` is the study's folder."""
+    asked = {(run.data, run.weights, run.model.name) for run in runs}
+    data = {part for part, _, _ in asked}
+    known = [ENTRIES[name] for name in sorted({part.name for part in data}) if name in ENTRIES]
     states = [(entry.name, *_state(entry, files)) for entry in known]
-    return [f"Data: {name} is {state}: {what}" for name, state, what in states if state in ("missing", "incomplete")]
+    sets = [f"Data: {name} is {state}: {what}" for name, state, what in states if state in ("missing", "incomplete")]
+    paths = sorted({files.beside / Path(part.complete["path"]).expanduser() for part in data if part.name == "folder"})
+    sets += [f"Data: {path.absolute()} is no folder." for path in paths if not path.is_dir()]
+    weights = sorted({file_of(said, model) for _, said, model in asked if said != "none"})
+    return [*sets, *(f"Weights: {name} is missing{_got(name)}" for name in weights if seek(name, files) is None)]
+
+
+def _got(name: str) -> str:
+    return f": paceline data get {name}" if name in IMAGENET.values() else "."
 
 
 def _row(known: Entry, files: Files) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -34,19 +34,31 @@ class Found:
     sha256: str
 
 
+def file_of(weights: str, model: str) -> str:
+    """The file that `weights: FILE or imagenet` means for a model."""
+    if weights != "imagenet":
+        return weights
+    if model not in IMAGENET:
+        raise DataError(
+            f"No imagenet weights are known for {model}; there are for {', '.join(IMAGENET)}. Name a file instead."
+        )
+    return IMAGENET[model]
+
+
+def _places(name: str, files: Files) -> list[Path]:
+    return [files.beside / Path(name).expanduser(), *(root / FOLDER / name for root in files.roots)]
+
+
+def seek(name: str, files: Files) -> Path | None:
+    return next((place for place in _places(name, files) if place.is_file()), None)
+
+
 def find(weights: str, model: str, files: Files, folder: Path) -> Found:
-    """The file that `weights: FILE or imagenet` means for a model, checked where its name holds a checksum."""
-    name = weights
-    if weights == "imagenet":
-        if model not in IMAGENET:
-            raise DataError(
-                f"No imagenet weights are known for {model}; there are for {', '.join(IMAGENET)}. Name a file instead."
-            )
-        name = IMAGENET[model]
-    places = [folder / Path(name).expanduser(), *(root / FOLDER / name for root in files.roots)]
-    path = next((place for place in places if place.is_file()), None)
+    """That file, found and checked where its name holds a checksum."""
+    name, files = file_of(weights, model), replace(files, beside=folder)
+    path = seek(name, files)
     if path is None:
-        sought = "".join(f"\n  {place}" for place in places)
+        sought = "".join(f"\n  {place}" for place in _places(name, files))
         official = name in IMAGENET.values()
         get = f"\nRun `paceline data get {name}`, or download {BASE}{name} to one of these." if official else ""
         hint = "" if official else " Say imagenet, or the name of a file."

@@ -286,6 +286,9 @@ def check(run: Run) -> None:
         raise ArgumentError("say patience or target, one of the two.", "early_stop")
     if stop and stop.target is not None and stop.metric == "accuracy" and stop.target > 1:
         raise ArgumentError(f"an accuracy is at most 1, not {stop.target:g}; say 0.95 for 95 %.", "early_stop")
+    if run.weights == "imagenet" and not (run.model.entry and run.model.entry.features):
+        known = ", ".join(name for name, entry in TABLE["model"].items() if entry.features)
+        raise ArgumentError(f"of {run.model.name} none are known, only of {known}; name a file instead.", "weights")
     if run.finetune_after is not None and run.freeze == "none":
         raise ArgumentError("nothing is frozen that could train later; say freeze: base too.", "finetune_after")
     if run.augment is not None and run.augment == Augment():

@@ -61,7 +61,7 @@ def train(
     """
     made = set_up(run, dataset, folder, cores, files, team)
     model, trained, total = made.model, made.trained, made.total
-    classes, outputs = dataset.classes is not None, None if run.loss.own else dataset.outputs
+    classes, expected = dataset.classes is not None, None if run.loss.own else dataset.outputs
     position, stopper = _Position.start(made.device), Stopper(run.early_stop)
     if resume is not None:
         made.strategy.load(model, resume["model"])
@@ -98,7 +98,7 @@ def train(
     def measure(lr: float) -> tuple[Row, dict[str, Score], Tensor]:
         with clock.evaluating(), made.strategy.evaluating(model) as forward:
             found = {
-                name: evaluate(forward, trained, made.loss, split, made.cast, made.judges, outputs)
+                name: evaluate(forward, trained, made.loss, split, made.cast, made.judges, expected)
                 for name, split in made.held_out.items()
             }
         scores = {name: score for name, (score, _) in found.items()}

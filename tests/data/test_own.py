@@ -33,7 +33,10 @@ def test_four_arrays_lists_or_tensors():
         ((X.astype(str), Y, X, Y), "train_x with values that are no numbers"),
         (([[1], [1, 2], [3], [4]], Y, X, Y), "train_x that is no array of numbers"),
         ((X, Y, np.where(X.cumsum().reshape(X.shape) > 9, np.nan, X), Y), "NaN or infinite values, 1 of 4"),
-        ((X, Y / 2, X, Y / 2), "answers that are no whole numbers. For classes number them from 0; for values say loss"),
+        (
+            (X, Y / 2, X, Y / 2),
+            "answers that are no whole numbers. For classes number them from 0; for values say loss",
+        ),
     ],
 )
 def test_what_cannot_be_learnt_from_is_refused(made, words):

@@ -141,6 +141,7 @@ LINE = {"data": "line", "model": "line", "optimizer": "gd", "loss": "mse"}
         (study(overlap="5", batch="5"), "8: base.overlap: an overlap of 5 leaves no new example in a batch of 5."),
         (study(early_stop="{metric: loss}"), "8: base.early_stop: say patience or target, one of the two."),
         (study(early_stop="{patience: 3, target: 0.9}"), "8: base.early_stop: say patience or target, one of the two."),
+        (study(weights="imagenet"), "8: base.weights: of softmax none are known, only of alexnet, vgg16_bn,"),
         (study(early_stop="{target: 95}"), "8: base.early_stop: an accuracy is at most 1, not 95; say 0.95 for 95 %."),
         (study(optimizer="{name: sgd, nesterov: true}"), "5: base.optimizer: sgd's nesterov needs a momentum above 0"),
         (

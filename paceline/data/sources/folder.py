@@ -15,7 +15,10 @@ from paceline.data.tree import find
 def folder(
     files: Files, *, path: str, size: int = 96, test: float = 0.2, validation: float = 0.1, split_seed: int = 0
 ) -> Dataset:
-    """`path` begins beside the study file. Sub-trees train/ and test/ (and val/ or validation/) are the splits. Else shares are held out, by class."""
+    """`path` begins beside the study file.
+
+    Sub-trees train/ and test/ (and val/ or validation/) are the splits. Else shares are held out, by class.
+    """
     root = files.beside / Path(path).expanduser()
     found = find(root)
     name = f"folder:{path}"
