@@ -1,24 +1,34 @@
 """The Python API: what the command line does, as functions; results as Polars tables."""
 
+import json
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from rich.console import Console
 
+from paceline.data.describe import lacking
+from paceline.data.locate import Files
 from paceline.errors import RecordError, StudyError, nearest
 from paceline.execute.calibrate import calibrate
+from paceline.execute.capable import unable
+from paceline.execute.events import Event
 from paceline.execute.members import follow, follows
 from paceline.execute.session import execute, open_session, set_stale_aside, stale_runs
 from paceline.gallery import gallery
 from paceline.plan.expand import Trial, expand
 from paceline.record.layout import StudyFolder, read_json, studies
 from paceline.record.reader import PackState, read_packs, read_rows, read_study, states
+from paceline.report.names import counted
+from paceline.report.planned import begin, planned
 from paceline.report.results import join_rows, run_table, setting_table
+from paceline.report.terminal import show
 from paceline.spec import Study
 from paceline.spec.argument import ArgumentError
 from paceline.spec.document import Document
@@ -32,7 +42,9 @@ if TYPE_CHECKING:
     from paceline.report.comparison import Comparison
 
 PathLike = str | os.PathLike[str]
+Sets = list[str] | Mapping[str, Any]
 STALE = "{} of these runs are stale: own parts have changed since."
+EXPORTS = ("csv", "parquet", "tensorboard")
 WORDS = ("question", "published", "assumed")  # of a study, which change no run
 
 
@@ -70,6 +82,20 @@ class Results:
 
         return advise(self.answer)
 
+    def page(self, file: PathLike | None = None) -> Path:
+        """Writes the page that `paceline report` writes; unsaid, report.html in the record."""
+        from paceline.report.page import write_page
+
+        return write_page(self.answer, Path(file) if file is not None else self.folder / "report.html")
+
+    def export(self, to: str, file: PathLike) -> str:
+        """Writes every row for other tools, to csv, parquet or tensorboard, and says what was written."""
+        from paceline.report.export import export
+
+        if to not in EXPORTS:
+            raise StudyError(f"unknown format '{to}'. {nearest(to, EXPORTS)}")
+        return export(self.rows, to, Path(file))
+
     def _repr_html_(self) -> str:
         return self.answer.html_fragment()
 
@@ -81,18 +107,34 @@ class Results:
 def load(
     study: PathLike | Mapping[str, Any],
     *,
-    sets: list[str] | None = None,
+    sets: Sets | None = None,
     seeds: int | None = None,
     scale: str | None = None,
 ) -> Study:
-    """A study from a file, from the gallery by name, or from a mapping as a study file would hold it."""
+    """A study from a file, from the gallery by name, or from a mapping as a study file would hold it.
+
+    `sets`: values to change, as `["lr=0.1"]` or `{"lr": 0.1}`; `seeds`: for every setting; `scale`: a size that the
+    study defines. They go with a file or a name.
+    """
     if isinstance(sets, str):
-        raise StudyError('sets is a list of "key=value".', where=f"sets={sets!r}")
+        raise StudyError('sets is a list of "key=value", or a mapping.', where=f"sets={sets!r}")
+    if isinstance(sets, Mapping):
+        sets = [f"{key}={json.dumps(value, default=str)}" for key, value in sets.items()]
     if isinstance(study, Mapping):
-        if sets or seeds or scale:
+        if sets or seeds is not None or scale:
             raise StudyError("sets, seeds and scale go with a file or a gallery name; change the mapping instead.")
         return from_document(Document("<mapping>", dict(study)), Path.cwd())
     return load_file(find(study), sets=sets, seeds=seeds, scale=scale)
+
+
+def _loaded(
+    study: Study | PathLike | Mapping[str, Any], sets: Sets | None, seeds: int | None, scale: str | None
+) -> Study:
+    if not isinstance(study, Study):
+        return load(study, sets=sets, seeds=seeds, scale=scale)
+    if sets or seeds is not None or scale:
+        raise StudyError("sets, seeds and scale go with a file or a gallery name; give them to load instead.")
+    return study
 
 
 def find(study: PathLike) -> Path:
@@ -114,6 +156,29 @@ def find(study: PathLike) -> Path:
     raise StudyError(f"no study file and no gallery study '{study}'. {hint}")
 
 
+def plan(
+    study: Study | PathLike | Mapping[str, Any],
+    *,
+    out: PathLike = "runs",
+    jobs: int | None = None,
+    stack: bool | None = None,
+    sets: Sets | None = None,
+    seeds: int | None = None,
+    scale: str | None = None,
+) -> str:
+    """What `run` would do, and what this machine lacks for it. Nothing trains."""
+    session = open_session(_loaded(study, sets, seeds, scale), Path(out), jobs=jobs, stack=stack)
+    return "\n".join((*planned(session), *absent(session.study, session.trials)))
+
+
+def absent(study: Study, trials: list[Trial]) -> list[str]:
+    """What the runs would miss on this machine: data, weights, devices."""
+    files = replace(Files.search(must_exist=False), beside=study.folder)
+    reasons = Counter(unable(trials).values())
+    devices = [f"Left out here: {counted(count, 'run')}. {reason}" for reason, count in reasons.items()]
+    return [*lacking((trial.run for trial in trials), files), *devices]
+
+
 def run(
     study: Study | PathLike | Mapping[str, Any],
     *,
@@ -123,28 +188,54 @@ def run(
     data: PathLike | None = None,
     retry_failed: bool = False,
     redo_stale: bool = False,
+    sets: Sets | None = None,
+    seeds: int | None = None,
+    scale: str | None = None,
+    progress: bool | None = None,
 ) -> Results:
     """Trains what is missing of a study and gives all its results; PacelineError if it cannot. In processes that
     torchrun has started, all of them have to call it.
 
     `jobs`: processes side by side; `stack`: whether like runs train as one program. Unsaid, what is fastest.
+    `sets`, `seeds`, `scale`: as for `load`. `progress`: whether to show how it goes, as `paceline run` does, on stderr;
+    unsaid, on a terminal and in a notebook.
     """
-    study = study if isinstance(study, Study) else load(study)
+    study = _loaded(study, sets, seeds, scale)
     if follows():
         follow()
         return results(study, out=out)
+    console = _console(progress)
     session = open_session(study, Path(out), jobs=jobs, stack=stack)
     if redo_stale and session.stale:
         set_stale_aside(session)
         session = open_session(study, Path(out), jobs=jobs, stack=stack)
-    if list(calibrate(session, session.missing(retry_failed))):
+    if measured := list(calibrate(session, session.missing(retry_failed))):
         session = open_session(study, Path(out), jobs=jobs, stack=stack)
-    for event in execute(session, data=Path(data) if data else None, retry_failed=retry_failed):
+    events = _watched(execute(session, data=Path(data) if data else None, retry_failed=retry_failed))
+    if console is None:
+        for _ in events:
+            pass
+    else:
+        lines, tally = begin(session, retry_failed)
+        for line in (*measured, *lines):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        show(events, tally, console)
+    return results(study, out=out)
+
+
+def _console(progress: bool | None) -> Console | None:
+    console = Console(stderr=True)
+    shown = progress if progress is not None else console.is_terminal or console.is_jupyter
+    return console if shown else None
+
+
+def _watched(events: Iterator[Event]) -> Iterator[Event]:
+    for event in events:
         if event.kind == "refused":
             raise RecordError(event.reason)
         if event.kind == "stopped":
             raise KeyboardInterrupt
-    return results(study, out=out)
+        yield event
 
 
 def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:

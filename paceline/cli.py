@@ -1,7 +1,6 @@
 """The command line: thin verbs over the API. Everything heavy is imported inside the verb that needs it."""
 
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -87,7 +86,7 @@ def list_studies(out: Out = OUT) -> None:
 @app.command()
 def check(study: StudyArgument, sets: Sets = None, seeds: Seeds = None, scale: Scale = None, out: Out = OUT) -> None:
     """Read a study and say what it asks for, and what of that is missing on this machine; nothing trains."""
-    from paceline.api import load
+    from paceline.api import absent, load
     from paceline.plan.expand import expand
     from paceline.report.names import counted
     from paceline.report.results import axis_names
@@ -98,23 +97,8 @@ def check(study: StudyArgument, sets: Sets = None, seeds: Seeds = None, scale: S
     cases = f"{counted(len(loaded.cases), 'case')}, " if loaded.cases else ""
     axes = ", ".join(axis_names(trials)) or "none"
     print(f"{loaded.name}: ok. {cases}axes: {axes}; {counted(loaded.repeat, 'seed')}; {counted(unique, 'run')}.")
-    for line in _lacking(loaded, trials):
+    for line in absent(loaded, trials):
         print(line)
-
-
-def _lacking(study: Any, trials: list[Any]) -> list[str]:
-    """What the runs would miss on this machine: data, weights, devices."""
-    from dataclasses import replace
-
-    from paceline.data.describe import lacking
-    from paceline.data.locate import Files
-    from paceline.execute.capable import unable
-    from paceline.report.names import counted
-
-    files = replace(Files.search(must_exist=False), beside=study.folder)
-    reasons = Counter(unable(trials).values())
-    devices = [f"Left out here: {counted(count, 'run')}. {reason}" for reason, count in reasons.items()]
-    return [*lacking((trial.run for trial in trials), files), *devices]
 
 
 @app.command()
@@ -141,13 +125,9 @@ def plan(
 
     Nothing trains.
     """
-    from paceline.api import load
-    from paceline.execute.session import open_session
-    from paceline.report.planned import planned
+    from paceline.api import plan as made
 
-    session = open_session(load(study, sets=sets, seeds=seeds, scale=scale), out, jobs=jobs, stack=stack)
-    for line in (*planned(session), *_lacking(session.study, session.trials)):
-        print(line)
+    print(made(study, out=out, jobs=jobs, stack=stack, sets=sets, seeds=seeds, scale=scale))
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """The verbs of `paceline data`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -44,7 +44,12 @@ def data_get(
 @data_app.command("check")
 def data_check(
     name: Annotated[
-        str, typer.Argument(metavar="SET", help="A data set, or folder:PATH.", autocompletion=complete.data_sets)
+        str,
+        typer.Argument(
+            metavar="SET",
+            help="A data set, folder:PATH, or my_file:name in this folder.",
+            autocompletion=complete.data_sets,
+        ),
     ],
     data: Data = None,
     leakage: Annotated[bool, typer.Option(help="Compare test images with those trained on.")] = True,
@@ -54,9 +59,14 @@ def data_check(
     import polars as pl
 
     from paceline.data.check import check as check_set
+    from paceline.data.check import checked
     from paceline.data.locate import Files
 
-    found = check_set(name, Files.search(data), compare=leakage)
+    files = Files.search(data)
+    if ":" in name and not name.startswith("folder:"):
+        found = checked(_own(name, files), compare=leakage)
+    else:
+        found = check_set(name, files, compare=leakage)
     rows = [{**row, "shape": " x ".join(map(str, row["shape"]))} for row in found.rows]
     table = pl.DataFrame(rows)
     print_table(
@@ -68,3 +78,21 @@ def data_check(
         print(f"\n{found.verdict}")
     if found.pairs:
         print_table(pl.DataFrame(found.pairs), "The closest pairs:")
+
+
+def _own(name: str, files: Any) -> Any:
+    """The data that a function of the user's gives, unsaid arguments at their defaults."""
+    from pathlib import Path
+
+    from paceline.errors import DataError
+    from paceline.spec.argument import ArgumentError
+    from paceline.spec.part import read
+    from paceline.spec.signature import check as check_signature
+    from paceline.train.build import dataset_of
+
+    try:
+        part = read("data", name)
+        check_signature(part, Path.cwd())
+    except ArgumentError as error:
+        raise DataError(f"{name}: {error}") from None
+    return dataset_of(part, files, Path.cwd())

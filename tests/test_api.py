@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 import paceline
+from paceline.api import plan
+from paceline.errors import StudyError
 from paceline.report.page import page
 
 STUDY = """
@@ -95,3 +97,43 @@ def test_an_edited_model_is_told(file, tmp_path):
     assert found.notes == ("2 of these runs are stale: own parts have changed since.",)
     (tmp_path / "mine.py").unlink()
     assert paceline.results("own").stale == 0
+
+
+def test_run_takes_what_load_takes(file, capsys):
+    found = paceline.run(file, sets={"lr": [0.5], "optimizer": "adam"}, seeds=2)
+    assert (found.study.tune, found.study.base["optimizer"], found.study.repeat) == ({"lr": [0.5]}, "adam", 2)
+    assert paceline.load(file, sets={"model": {"name": "mlp", "widths": [3]}}).base["model"]["widths"] == [3]
+    assert paceline.load(file, sets=["steps=3"]).base["steps"] == 3
+    with pytest.raises(StudyError, match="give them to load instead"):
+        paceline.run(paceline.load(file), seeds=2)
+    with pytest.raises(StudyError, match="or a mapping"):
+        paceline.load(file, sets="lr=0.1")
+    with pytest.raises(StudyError, match="change the mapping"):
+        paceline.load({"name": "a"}, seeds=0)
+    assert capsys.readouterr() == ("", ""), "nobody watches"
+
+
+def test_progress_is_shown_to_who_asks(file, capsys):
+    paceline.run(file, seeds=1, jobs=1, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "own: 0 of 2 done." in err
+    assert "2 of 2 done, 0 s left" in err
+
+
+def test_plan_page_and_export(file, tmp_path):
+    assert "2 runs: 2 settings (lr) x 1 seeds" in plan(file)
+    assert not Path("runs").exists()
+    found = paceline.run(file)
+    assert found.page() == found.folder / "report.html"
+    assert "Which rate?" in found.page(tmp_path / "page.html").read_text()
+    assert found.export("csv", tmp_path / "rows.csv") == f"6 rows in {tmp_path / 'rows.csv'}"
+    with pytest.raises(StudyError, match=r"unknown format 'cvs'. Did you mean 'csv'\?"):
+        found.export("cvs", tmp_path / "rows.cvs")
+
+
+def test_an_answer_may_be_asked_for_with_a_target(file):
+    found = paceline.run(file)
+    assert found.answered(target=0.3).facts.target == 0.3
+    with pytest.raises(StudyError, match="95 is no accuracy to reach"):
+        found.answered(target=95)

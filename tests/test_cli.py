@@ -264,6 +264,25 @@ def test_data_verbs(cli, tmp_path, monkeypatch):
     assert cli("data", "get", "digits")[0] == 0
 
 
+def test_data_of_ones_own_are_checked(cli, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "def good(n=4): return 2 * (np.ones((n, 3)), np.arange(n) % 2)\n"
+        "def words(): return 2 * (np.ones((2, 3)), np.array(['a', 'b']))\n"
+    )
+    code, out, _ = cli("data", "check", "mine:good")
+    assert code == 0
+    assert [line.split()[1:3] for line in out.splitlines()[1:3]] == [["train", "4"], ["test", "4"]]
+    for name, message in (
+        ("mine:words", "labels that are text; number them from 0"),
+        ("mine:goood", "Did you mean 'good'?"),
+        ("yours:good", "no module 'yours'"),
+    ):
+        code, _, err = cli("data", "check", name)
+        assert code == 2
+        assert message in err
+
+
 def test_help_is_light():
     """No torch, polars, pydantic or scipy for --help; a person waits for it."""
     script = (

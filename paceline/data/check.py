@@ -47,10 +47,14 @@ def check(said: str, files: Files, *, compare: bool = True) -> Checked:
     part = _part(said)
     path = _path(part, files)
     module, _, function = part.path.partition(":")
-    data: Dataset = getattr(importlib.import_module(module), function)(files, **part.complete)
+    return checked(getattr(importlib.import_module(module), function)(files, **part.complete), path, compare=compare)
+
+
+def checked(data: Dataset, path: Path | None = None, *, compare: bool = True) -> Checked:
+    """A set that has been read, from `path`; None for one that was made on the spot."""
     rows = [_row(data, split, examples, path) for split, examples in data.splits.items()]
     reason = "" if compare else "not asked for"
-    if data.train.x.dtype != torch.uint8 or data.input_shape[0] != 3:
+    if data.train.x.dtype != torch.uint8 or data.input_shape[:1] != (3,):
         reason = "only colour images are compared; in others, such as digits, unlike ones come too close"
     if reason:
         return Checked(rows, data.notes, None, [], reason)
