@@ -10,7 +10,7 @@ from typing import Any
 
 HOUSE = Path(__file__).parents[1] / "paceline"
 MARK = "<!-- Written by docs/reference.py. Do not edit. -->"
-FUNCTIONS = ("load", "run", "results", "compare")
+FUNCTIONS = ("load", "plan", "run", "results", "compare")
 CLASSES = {  # what they are of, by the file that has them
     "Results": ("api.py", "What `run` and `results` give. In a notebook it shows its answer."),
     "Answer": ("report/answer.py", "`results.answer`: what the runs say. In a notebook it shows itself."),
@@ -33,7 +33,9 @@ CLASSES = {  # what they are of, by the file that has them
 def page() -> str:
     names = ", ".join(f"`{name}`" for name in _exported())
     lines = ["# Python", MARK, "", f"What the command line does, as functions. `import paceline` has {names};"]
-    lines += ["`compare` is in `paceline.api`; the other classes come with results. Tables are Polars. A first use:"]
+    lines += [
+        "`plan` and `compare` are in `paceline.api`; the other classes come with results. Tables are Polars. A first use:"
+    ]
     lines += ["[tutorial](../tutorial.md#the-same-in-python).", ""]
     for name in FUNCTIONS:
         lines += _function(name)
@@ -81,6 +83,7 @@ def _equal(default: Any) -> str:
 def _bare(annotation: Any) -> str:
     """A type without the quotes of one that is named before it is known, and without the house's own short names."""
     said = ast.unparse(annotation).replace("'", "") if annotation else ""
+    said = re.sub(r"\bSets\b", "list[str] | Mapping[str, Any]", said)
     return said.replace("PathLike", "str | os.PathLike").replace("pl.DataFrame", "DataFrame")
 
 

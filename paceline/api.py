@@ -224,9 +224,8 @@ def run(
 
 
 def _console(progress: bool | None) -> Console | None:
-    console = Console(stderr=True)
-    shown = progress if progress is not None else console.is_terminal or console.is_jupyter
-    return console if shown else None
+    shown = progress if progress is not None else Console(stderr=True).is_terminal or Console().is_jupyter
+    return Console(stderr=True, force_jupyter=False) if shown else None  # plain lines in a notebook, not a cell each
 
 
 def _watched(events: Iterator[Event]) -> Iterator[Event]:

@@ -140,8 +140,10 @@ def run(
     stack: Stack = None,
     out: Out = OUT,
     data: Data = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed runs again.")] = False,
-    redo_stale: Annotated[bool, typer.Option("--redo-stale", help="Train runs again whose own parts changed.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", metavar="", help="Try failed runs again.")] = False,
+    redo_stale: Annotated[
+        bool, typer.Option("--redo-stale", metavar="", help="Train runs again whose own parts changed.")
+    ] = False,
 ) -> None:
     """Train what is missing of a study. The same command continues a study that was broken off."""
     from paceline.api import load, results
@@ -353,8 +355,9 @@ def predict(
         bool | None,
         typer.Option(
             "--mechanism/--no-mechanism",
-            help="Also by the mechanism of a step, which this machine is measured for, about a minute, the first time. "
-            "Unsaid, if runs are recorded.",
+            metavar="",
+            help="Also by the mechanism of a step, for which this machine is measured the first time, about a minute. "
+            "Unsaid, only where runs are recorded; --mechanism does without.",
         ),
     ] = None,
     link: Annotated[

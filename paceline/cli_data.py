@@ -52,7 +52,7 @@ def data_check(
         ),
     ],
     data: Data = None,
-    leakage: Annotated[bool, typer.Option(help="Compare test images with those trained on.")] = True,
+    leakage: Annotated[bool, typer.Option(metavar="", help="Compare test images with those trained on.")] = True,
     out: Out = OUT,
 ) -> None:
     """Read a data set as training would: checksum, counts, class balance, corrupt images, test images trained on."""

@@ -54,13 +54,22 @@ Jobs = Annotated[
 ]
 Stack = Annotated[
     bool | None,
-    typer.Option("--stack/--no-stack", help="Whether like runs train as one program; unsaid, what is fastest."),
+    typer.Option(
+        "--stack/--no-stack", metavar="", help="Whether like runs train as one program; unsaid, what is fastest."
+    ),
 ]
 Goal = Annotated[
     float | None,
-    typer.Option("--target", metavar="VALUE", help="Accuracy (or loss) to time; unsaid, what the study stops at."),
+    typer.Option(
+        "--target",
+        metavar="VALUE",
+        help="Accuracy (or loss) whose time is told. Unsaid, the target at which the study stops; else an accuracy one "
+        "point below the best, or the median of the losses.",
+    ),
 ]
-Price = Annotated[float | None, typer.Option("--price", metavar="P", help="Of a device-hour: what runs cost.")]
+Price = Annotated[
+    float | None, typer.Option("--price", metavar="P", help="What an hour of a device costs: costs are told by it.")
+]
 
 
 def _version(asked: bool) -> None:
@@ -71,7 +80,9 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")]
+Version = Annotated[
+    bool, typer.Option("--version", callback=_version, is_eager=True, metavar="", help="Say the version.")
+]
 
 
 def console(stderr: bool = False) -> Any:

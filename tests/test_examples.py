@@ -36,6 +36,7 @@ def test_the_notebook_runs_and_shows_its_results(tmp_path):
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     pages = [output.data["text/html"] for output in shown if "text/html" in output.get("data", {})]
+    assert any("18 of 18 done" in output.get("text", "") for output in shown), "progress"
     assert "Which optimizer learns 8 x 8 digits best" in pages[0]
     assert "<svg" in pages[0]
     assert "vega" in pages[-1]

@@ -77,7 +77,7 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "split_seed": _split_seed,
             },
             task="classes",
-            about="your own images, a sub-folder a class; short: `folder:PATH`",
+            about="your own images, a sub-folder a class; short: `folder:PATH`, which begins beside the study file",
         ),
         "fruits": Entry(
             "paceline.data.sources.fruits:fruits",

@@ -299,6 +299,9 @@ def test_a_copy_of_a_lab_that_took_the_best_epoch_says_so():
     assert "each run at its best epoch on test" in said.sentences[0]
     assert any("such figures flatter" in note for note in said.notes)
     assert "flatter" in said.methods
+    assert not any("source" in note for note in said.notes), "there is none"
+    copied = answer(made(DIGITS + "select: test\npublished: {source: A report}\n", learning))
+    assert "Tuned values were chosen on the test split, as the source did: such figures flatter." in copied.notes
     assert repr(said).startswith("Which is best?\nHighest of 3")
 
 
