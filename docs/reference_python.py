@@ -33,10 +33,8 @@ CLASSES = {  # what they are of, by the file that has them
 def page() -> str:
     names = ", ".join(f"`{name}`" for name in _exported())
     lines = ["# Python", MARK, "", f"What the command line does, as functions. `import paceline` has {names};"]
-    lines += [
-        "`plan` and `compare` are in `paceline.api`; the other classes come with results. Tables are Polars. A first use:"
-    ]
-    lines += ["[tutorial](../tutorial.md#the-same-in-python).", ""]
+    lines += ["`plan` and `compare` are in `paceline.api`; the other classes come with results. Tables are Polars. A"]
+    lines += ["first use: [tutorial](../tutorial.md#the-same-in-python).", ""]
     for name in FUNCTIONS:
         lines += _function(name)
     for name, (file, words) in CLASSES.items():
