@@ -277,7 +277,7 @@ def _stale(stored: Study, trials: list[Trial], packs: list[PackState]) -> int:
 
 def _outdated(study: Study | PathLike, stored: Study, folder: StudyFolder) -> Iterator[str]:
     """That what is recorded was said by another study than the one asked for, or by the file as it was then."""
-    said = str(read_json(folder.study).get("file", ""))
+    said = str(read_json(folder.study).get("file") or folder.study)
     file = stored.folder / Path(said).name
     asked = _asked(study, stored, file)
     if asked is None or _same(asked, stored, words=isinstance(study, Study) or Path(study).is_file()):
@@ -285,8 +285,8 @@ def _outdated(study: Study | PathLike, stored: Study, folder: StudyFolder) -> It
     if (asked.folder / Path(asked.document.file).name).resolve() != file.resolve():
         yield f"These are the results of {said}, the last study of that name to run."
         return
-    how = f", with {stored.changed}" if stored.changed else ""
-    yield f"These are the results of {said} as it was last run{how}. It says something else now: run it for that."
+    how, now = (f", with {stored.changed}", "By itself") if stored.changed else ("", "Now")
+    yield f"These are the results of {said} as it was last run{how}. {now} it says something else: run it for that."
 
 
 def _asked(study: Study | PathLike, stored: Study, file: Path) -> Study | None:

@@ -73,7 +73,7 @@ def test_a_record_asked_for_by_name_tells_that_its_file_has_other_settings_now(f
 def test_what_was_set_from_outside_is_told_to_who_asks_for_the_file(file):
     paceline.run(paceline.load(file, sets=["steps=3"]))
     (note,) = paceline.results(file).notes
-    assert "as it was last run, with --set steps=3." in note
+    assert "as it was last run, with --set steps=3. By itself it says something else" in note
     assert paceline.results("own").notes == ()
     paceline.run(paceline.load(file, scale="quick"))
     assert paceline.results(file).notes == (), "the size stands above the sentences already"

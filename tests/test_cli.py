@@ -331,7 +331,7 @@ def test_every_verb_tells_that_a_file_was_edited_after_it_was_run(cli, study_fil
     file = study_file(SMALL)
     cli("run", file, "--jobs", "1")
     study_file(SMALL.replace("steps: 6", "steps: 7"))
-    said = f"These are the results of {file} as it was last run. It says something else now"
+    said = f"These are the results of {file} as it was last run. Now it says something else"
     assert said in cli("report", file)[1]
     assert said in Path("runs/small/report.html").read_text()
     for verb in (["table"], ["advise"], ["export", "--to", "csv", "--file", "rows.csv"]):
