@@ -151,12 +151,13 @@ def save(folder: PackFolder, state: dict[str, Any]) -> None:
         raise cannot_write(folder.checkpoint, error) from None
 
 
-def load(folder: PackFolder, needed: tuple[str, ...]) -> dict[str, Any]:
+def load(folder: PackFolder, *kinds: tuple[str, ...]) -> dict[str, Any]:
+    """The checkpoint, which has what one of the kinds needs."""
     from paceline.train import checkpoint
 
     try:
         state = checkpoint.load(folder.checkpoint)
-        if all(key in state for key in needed):
+        if any(all(key in state for key in ("data", "sources", *kind)) for kind in kinds):
             return state
     except (AttributeError, KeyError, TypeError, ValueError):
         pass
@@ -167,7 +168,7 @@ def resume(folder: PackFolder, origin: dict[str, Any]) -> dict[str, Any] | None:
     """The state to go on from; None if there is none of this run, or its data or own parts have changed since."""
     if not folder.checkpoint.exists():
         return None
-    state = load(folder, ("model", *origin))
+    state = load(folder, ("model", "run"))
     changed = [key for key, value in origin.items() if state[key] != value]
     if changed and "run" not in changed:
         folder.checkpoint.unlink()

@@ -11,7 +11,7 @@ from paceline.execute import provenance
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.execute.provenance import missing
-from paceline.execute.single import Stop
+from paceline.execute.single import Stop, train_one
 from paceline.plan.cost import run_bytes
 from paceline.plan.stacks import most_runs
 from paceline.record.layout import PackFolder, read_json, write_json
@@ -21,7 +21,9 @@ from paceline.spec.run import PARTS
 
 
 def train_stacked(folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
-    """Trains what is missing of the pack, in as many stacks as memory asks for; none if it cannot be stacked."""
+    """Trains what is missing of the pack, in as many stacks as memory asks for; none if it cannot be stacked. A run that
+    was stopped when it trained by itself goes on by itself, first of all."""
+    yield from _alone(folder, writer, job, stop)
     while (waiting := dict(missing(folder, job))) and not stop():
         try:
             kept = _kept(folder, waiting, job)
@@ -34,6 +36,14 @@ def train_stacked(folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) 
         except (Exception, SystemExit) as error:
             give_up(folder, str(error) if isinstance(error, StackError) else f"{type(error).__name__}: {error}")
             return
+
+
+def _alone(folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
+    state = _state(folder)
+    name = str(state.get("run"))
+    run = dict(missing(folder, job)).get(name)
+    if run is not None:
+        yield from train_one(name, run, folder, writer, job, stop)
 
 
 def _as_many_as_fit(waiting: dict[str, Run], job: Job) -> list[str]:
@@ -56,9 +66,9 @@ def give_up(folder: PackFolder, why: str) -> None:
 
 def _kept(folder: PackFolder, waiting: dict[str, Run], job: Job) -> dict[str, Any] | None:
     """The stack to go on with, if its data and own parts are still the same."""
-    if not folder.checkpoint.exists():
+    state = _state(folder)
+    if "names" not in state:
         return None
-    state = provenance.load(folder, ("names", "leaves", "data", "sources"))
     members = dict(provenance.members(folder))
     left = [name for name in state["names"] if name in waiting]
     if left and all(name in members for name in state["names"]):
@@ -68,6 +78,11 @@ def _kept(folder: PackFolder, waiting: dict[str, Run], job: Job) -> dict[str, An
             return state
     folder.checkpoint.unlink()
     return None
+
+
+def _state(folder: PackFolder) -> dict[str, Any]:
+    """What was kept, of a stack or of a run that trained by itself; nothing if there is nothing."""
+    return provenance.load(folder, ("names", "leaves"), ("run", "model")) if folder.checkpoint.exists() else {}
 
 
 def _origin(runs: list[Run], checksum: str, job: Job) -> dict[str, Any]:

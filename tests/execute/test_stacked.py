@@ -359,6 +359,35 @@ def test_a_stopped_stack_goes_on_with_those_that_are_still_wanted(tmp_path: Path
     assert files(record) == LEFT
 
 
+def test_a_run_that_was_stopped_by_itself_goes_on_and_the_others_are_stacked(tmp_path: Path) -> None:
+    pack, record = prepare(tmp_path, {**DOUBLE, "steps": 12}, stack=True, repeat=3)
+    told = job(record, tmp_path)
+    first = min(told.wanted)
+    one = replace(told, wanted=frozenset({first}))
+    list(work(pack, one, after(3)))
+    list(work(pack, one, after(2)))
+    assert "checkpoint" in files(record)
+    assert standing(record) == {"interrupted": 1, "queued": 2}
+    begun = [event for event in work(pack, told, never) if event.kind == "began"]
+    assert [event.run for event in begun] == [first, ""]
+    assert [set(event.runs) for event in begun] == [set(), told.wanted - {first}]
+    assert [starts(record, run) for run in told.wanted] == [1, 1, 1]
+    assert standing(record) == {"done": 3}
+    assert files(record) == LEFT
+
+
+def test_a_run_that_fails_by_itself_is_tried_once_more_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "unfit_of_test_stacked.py").write_text(UNFIT)
+    pack, record = prepare(tmp_path, {**SHORT, "model": "unfit_of_test_stacked:Unfit"}, stack=True, repeat=2)
+    told = job(record, tmp_path)
+    first = min(told.wanted)
+    list(work(pack, replace(told, wanted=frozenset({first})), after(3)))
+    (tmp_path / "unfit_of_test_stacked.py").write_text(UNFIT.replace("self.layer(self.drop(x))", "1 / 0"))
+    told = replace(told, retry_failed=True)
+    assert {event.status for event in work(pack, told, never) if event.kind == "ended"} == {"failed"}
+    assert standing(record) == {"failed": 2}
+
+
 def test_a_stack_that_somebody_has_is_skipped(tmp_path: Path) -> None:
     pack, record = prepare(tmp_path, DOUBLE, stack=True, repeat=2)
     with Claim(StudyFolder(record).pack(pack).claim):
