@@ -142,7 +142,7 @@ def run(
     data: Data = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", metavar="", help="Try failed runs again.")] = False,
     redo_stale: Annotated[
-        bool, typer.Option("--redo-stale", metavar="", help="Train runs again whose own parts changed.")
+        bool, typer.Option("--redo-stale", metavar="", help="Train runs again whose own parts or data changed.")
     ] = False,
 ) -> None:
     """Train what is missing of a study. The same command continues a study that was broken off."""

@@ -47,7 +47,18 @@ ROOMS: dict[str, tuple[str, ...]] = {
 FRONT = ("__init__", "__main__", "api", "cli", "cli_complete", "cli_data", "cli_options")
 LIGHT = ("errors", "cli_complete", "cli_data", "cli_options")  # what the command line imports at its start
 WORKER = ("data", "train")  # of the files of execute that run in a worker, inside their functions
-_TRAINING = ("worker", "single", "stacked", "rank", "members", "anatomy", "provenance", "calibrate", "capable")
+_TRAINING = (
+    "worker",
+    "single",
+    "stacked",
+    "rank",
+    "members",
+    "anatomy",
+    "provenance",
+    "calibrate",
+    "capable",
+    "datafiles",
+)
 IN_WORKER = tuple(f"execute.{name}" for name in _TRAINING)
 
 

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paceline.cache import keep, user_cache
+from paceline.cache import user_cache
 from paceline.data.entries import Build, Write, entry
-from paceline.data.imagefiles import Collection, Load, threads
+from paceline.data.imagefiles import Collection, Load, content_of, threads
 from paceline.data.images import VERSION, CorruptError, is_image, square
 from paceline.data.progress import Event, Report, to_terminal
 
@@ -75,7 +75,7 @@ def stored(files: Collection, size: int, label: str, report: Report = to_termina
     def build(write: Write) -> dict[str, Any]:
         return _decode(files, size, label, write, report)
 
-    content = _content(files, root / "index")
+    content = content_of(files)
     key = hashlib.sha256(f"{content} size {size} decoder {VERSION}".encode()).hexdigest()[:32]
     try:
         images, meta = entry(root, key, build, _waiting(label, report))
@@ -101,17 +101,6 @@ def _stored(
 
 def _waiting(label: str, report: Report) -> Callable[[], None]:
     return lambda: report(Event("waiting", f"{label} is being decoded by another process"))
-
-
-def _content(files: Collection, index: Path) -> str:
-    """What the files hash to; files that have not been written since are not read again."""
-    known = index / files.fingerprint()
-    try:
-        return known.read_text(encoding="utf-8")
-    except OSError:
-        content = files.content()
-        keep(known, content)
-        return content
 
 
 def _decode(files: Collection, size: int, label: str, write: Write, report: Report) -> dict[str, Any]:

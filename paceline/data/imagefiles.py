@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from paceline.cache import keep, user_cache
 from paceline.errors import DataError
 
 LARGEST = 500_000_000  # bytes that one member of an archive may have
@@ -33,6 +34,17 @@ class Collection(Protocol):
 
     def bytes_of(self, name: str) -> bytes:
         """Of one file."""
+
+
+def content_of(files: Collection) -> str:
+    """What the files hash to; files that have not been written since are not read again."""
+    known = user_cache() / "images" / "index" / files.fingerprint()
+    try:
+        return known.read_text(encoding="utf-8")
+    except OSError:
+        content = files.content()
+        keep(known, content)
+        return content
 
 
 def threads() -> int:

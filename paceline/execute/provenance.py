@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from paceline.errors import RecordError, StudyError
-from paceline.execute import neighbours
+from paceline.execute import datafiles, neighbours
 from paceline.execute.job import Job
 from paceline.record import machine
 from paceline.record.layout import FORMAT, PackFolder, cannot_write, read_json, unreadable, write_json
@@ -110,11 +110,18 @@ def origin(name: str, run: Run, checksum: str, job: Job) -> dict[str, Any]:
     """What a run's numbers come from: its settings, its data and the sources of own parts."""
     parts = [getattr(run, kind) for kind in PARTS]
     sources = {part.name: source_hash(part, job.folder) for part in parts if part.own}
+    if found := datafiles.files_hash(run.data, job.folder):
+        sources[datafiles.label(run.data)] = found
     if run.weights != "none":
         from paceline.data.pretrained import find
 
         sources[f"weights {run.weights}"] = find(run.weights, run.model.name, files(job), job.folder).sha256[:16]
     return {"run": name, "data": checksum, "sources": sources}
+
+
+def noted(origin: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a run's origin beside how it stands."""
+    return {name: origin[name] for name in ("data", "sources")}
 
 
 def files(job: Job) -> Any:

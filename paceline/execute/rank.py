@@ -105,7 +105,7 @@ def _record(
         resume = None
     crowded = here.type == "cpu" and team.size // team.hosts * job.threads > usable_cores()
     timing = "oversubscribed" if crowded else provenance.timing(job, resume["timing"] if resume else job.timing)
-    noted = {"timing": timing, "sources": origin["sources"], "devices": team.size, "hosts": team.hosts}
+    noted = {"timing": timing, **provenance.noted(origin), "devices": team.size, "hosts": team.hosts}
     if writer is not None:
         provenance.note_machine(folder, run, origin, job)
         writer.status(name, "running", **noted)

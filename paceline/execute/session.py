@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 import psutil
@@ -12,6 +12,7 @@ from paceline.errors import DeviceError, RecordError, StudyError
 from paceline.execute import members
 from paceline.execute import speeds as kept_speeds
 from paceline.execute.capable import unable
+from paceline.execute.datafiles import files_hash, label
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.plan.choose import Choice, Group, Speeds, choose, groups
@@ -23,7 +24,7 @@ from paceline.record.claim import Claim, waited
 from paceline.record.layout import FORMAT, StudyFolder, make_folder, write_json
 from paceline.record.machine import usable_cores
 from paceline.record.reader import PackState, RunState, read_packs, states
-from paceline.spec import Run, Study, plain
+from paceline.spec import Part, Run, Study, plain
 from paceline.spec.run import PARTS
 from paceline.spec.signature import source_hash
 
@@ -35,7 +36,7 @@ class Session:
     trials: list[Trial]
     packs: list[PackState]
     runs: dict[str, RunState]  # by id, those of this study that have been planned before
-    stale: frozenset[str]  # finished, but by sources that have changed since
+    stale: frozenset[str]  # finished, but by sources or data that have changed since
     jobs_said: tuple[int, ...]  # the numbers of processes to choose from
     stack: bool | None  # whether to stack, if it was said
     speeds: Speeds = field(repr=False)  # measured on this machine
@@ -140,8 +141,9 @@ def _accelerated(study: Study) -> bool:
 
 
 def stale_runs(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> frozenset[str]:
-    """Finished runs whose own parts have another source now than when they were trained."""
+    """Finished runs whose own parts or data are not those of today: other sources, other files."""
     now: dict[str, str | None] = {}
+    files = cache(partial(files_hash, folder=study.folder))
     stale = set()
     for trial in trials:
         if trial.id not in runs or not runs[trial.id].ended:
@@ -152,7 +154,24 @@ def stale_runs(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> 
                 now[part.path] = source_hash(part, study.folder)
             if now[part.path] and before.get(part.name) not in (None, now[part.path]):
                 stale.add(trial.id)
+        read = before.get(label(trial.run.data))
+        if read and files(trial.run.data) not in (None, read):
+            stale.add(trial.id)
     return frozenset(stale)
+
+
+def unlike_data(trials: list[Trial], runs: dict[str, RunState]) -> list[str]:
+    """A sentence for each data set of which finished runs saw unlike contents, by what they recorded."""
+    found: dict[Part, dict[str, set[str]]] = {}
+    for trial in trials:
+        state = runs.get(trial.id)
+        if state and state.ended and (checksum := state.details.get("data")):
+            found.setdefault(trial.run.data, {}).setdefault(checksum, set()).add(trial.id)
+    return [
+        f"{data} changed between runs: {', '.join(f'{each[:19]} in {len(ids)}' for each, ids in sums.items())}."
+        for data, sums in found.items()
+        if len(sums) > 1
+    ]
 
 
 def set_stale_aside(session: Session) -> None:

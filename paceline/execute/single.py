@@ -37,7 +37,8 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
     origin = provenance.origin(name, run, dataset.checksum, job)
     provenance.note_machine(folder, run, origin, job)
     resume = provenance.resume(folder, origin)
-    noted = {"timing": provenance.timing(job, resume["timing"] if resume else job.timing), "sources": origin["sources"]}
+    timing = provenance.timing(job, resume["timing"] if resume else job.timing)
+    noted = {"timing": timing, **provenance.noted(origin)}
     writer.status(name, "running", **noted)
     files = provenance.files(job)
     items = train(run, dataset, job.folder, resume, cores=job.threads, files=files, timed=job.timed)

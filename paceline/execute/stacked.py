@@ -21,8 +21,8 @@ from paceline.spec.run import PARTS
 
 
 def train_stacked(folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
-    """Trains what is missing of the pack, in as many stacks as memory asks for; none if it cannot be stacked. A run that
-    was stopped when it trained by itself goes on by itself, first of all."""
+    """Trains what is missing of the pack, in as many stacks as memory asks for; none if it cannot be stacked. A run
+    that was stopped when it trained by itself goes on by itself, first of all."""
     yield from _alone(folder, writer, job, stop)
     while (waiting := dict(missing(folder, job))) and not stop():
         try:
@@ -116,7 +116,7 @@ class _Stack:
             checked(runs, dataset, self.job.folder, self.job.threads)
         items = train_stack(runs, dataset, self.job.folder, kept, self.job.threads, without, provenance.files(self.job))
         alive = [name for name in self.names if name in left]
-        noted = {"timing": "stacked", "sources": origin["sources"]}
+        noted = {"timing": "stacked", **provenance.noted(origin)}
         self.writer.statuses({name: {"status": "running", **noted} for name in alive})
         yield Event("began", self.folder.id, runs=tuple(alive))
         saved, saves = time.monotonic(), kept is not None

@@ -3,7 +3,7 @@
 import polars as pl
 
 from paceline.errors import RecordError
-from paceline.execute.session import Session
+from paceline.execute.session import Session, unlike_data
 from paceline.plan.choose import way
 from paceline.plan.estimate import Estimate, estimate
 from paceline.plan.expand import expand
@@ -85,10 +85,9 @@ def _unknown(session: Session) -> bool:
 
 
 def _stale(session: Session) -> list[str]:
-    count = len(session.stale)
-    return (
-        [f"{count} finished runs are stale: own parts have changed. --redo-stale trains them again."] if count else []
-    )
+    count, unlike = len(session.stale), unlike_data(session.trials, session.runs)
+    stale = f"{count} finished runs are stale: own parts or data have changed. --redo-stale trains them again."
+    return [*([stale] if count else []), *(f"Note: {said}" for said in unlike)]
 
 
 def _namesake(session: Session) -> list[str]:

@@ -2,14 +2,18 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from paceline import api
 from paceline.errors import RecordError, StudyError
-from paceline.execute.session import Session, execute, open_session, set_stale_aside
+from paceline.execute import provenance
+from paceline.execute.session import Session, execute, open_session, set_stale_aside, unlike_data
 from paceline.record.claim import Claim
 from paceline.record.layout import StudyFolder, read_json
 from paceline.record.reader import read_study
@@ -169,6 +173,67 @@ def test_staleness_is_of_a_run_not_of_its_pack(tmp_path: Path) -> None:
     assert len(trained(opened(file))) == 1
     assert len(packs(tmp_path / "runs" / "s")) == 1
     assert opened(file).stale == {first}
+
+
+READS = """
+from pathlib import Path
+import numpy as np
+
+def load(path="", rows=60):
+    table = np.loadtxt(path or Path(__file__).parent / "measured" / "table.csv", delimiter=",")
+    x, y = table[:, :4], table[:, 4].astype(int)
+    return x[:rows], y[:rows], x[rows:], y[rows:]
+"""
+
+
+def table(file: Path, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    file.parent.mkdir(exist_ok=True)
+    np.savetxt(file, np.hstack([draw.random((80, 4)), draw.integers(0, 3, (80, 1))]), delimiter=",")
+
+
+@either_way
+@pytest.mark.parametrize("said", [{}, {"path": "other.csv"}], ids=["in the source", "in the study"])
+def test_runs_are_stale_when_the_file_of_their_data_changed(tmp_path: Path, stack: bool, said: dict[str, str]) -> None:
+    (tmp_path / "reads_of_test_session.py").write_text(READS)
+    said = {key: str(tmp_path / name) for key, name in said.items()}
+    read = Path(said.get("path", tmp_path / "measured" / "table.csv"))
+    table(read, 1)
+    data = {"name": "reads_of_test_session:load", **said}
+    trained(opened(write(tmp_path, {**SHORT, "data": data}, repeat=2), stack=stack))
+    assert opened(tmp_path / "s.yaml").stale == frozenset()
+    read.touch()
+    assert opened(tmp_path / "s.yaml").stale == frozenset(), "what it holds is the same"
+    table(read, 2)
+    provenance._datasets.clear()
+    session = opened(write(tmp_path, {**SHORT, "data": data}, repeat=3), stack=stack)
+    before = set(session.runs)
+    assert (session.stale, len(before)) == (before, 2)
+    assert unlike_data(session.trials, session.runs) == []
+    trained(session)
+    session = opened(tmp_path / "s.yaml")
+    assert session.stale == before
+    (note,) = unlike_data(session.trials, session.runs)
+    assert re.search(r"reads_of_test_session:load.* changed between runs: sha256:\w{12} in 2, sha256:\w{12} in 1", note)
+    set_stale_aside(session)
+    trained(opened(tmp_path / "s.yaml", stack=stack))
+    session = opened(tmp_path / "s.yaml")
+    assert (session.stale, unlike_data(session.trials, session.runs)) == (frozenset(), [])
+
+
+def test_runs_are_stale_when_a_folder_of_images_changed(tmp_path: Path) -> None:
+    for number in range(20):
+        place = tmp_path / "photos" / "ab"[number % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(place / f"{number}.png")
+    data = {"name": "folder", "path": str(tmp_path / "photos"), "size": 8}
+    file = write(tmp_path, {**SHORT, "data": data, "batch": 4})
+    (run,) = trained(opened(file))
+    assert opened(file).stale == frozenset()
+    Image.new("RGB", (8, 8), (0, 200, 0)).save(tmp_path / "photos" / "a" / "0.png")
+    assert opened(file).stale == {run}
+    (tmp_path / "photos").rename(tmp_path / "elsewhere")
+    assert opened(file).stale == frozenset(), "nothing is known of them here"
 
 
 def test_a_pack_that_is_being_trained_is_not_set_aside(tmp_path: Path) -> None:
