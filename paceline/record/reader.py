@@ -120,17 +120,33 @@ def read_rows(packs: Iterable[PackState]) -> pl.DataFrame:
     """Every row that stands, by run and step.
 
     A resumed run repeats some rows, a run started anew all: a row stands until one of the same step or an earlier one
-    is written after it. Where several packs hold a run, its rows are those of the pack that got furthest.
+    is written after it. Where several packs hold a run, its rows are those of the pack that got furthest. A run that has
+    ended has rows up to its end.
     """
     packs = list(packs)
-    owner = {run: state.pack for run, state in states(packs).items()}
+    known = states(packs)
+    owner = {run: state.pack for run, state in known.items()}
     alone = all(owner[state.run] == pack.folder for pack in packs for state in pack.runs)
     groups = [packs] if alone else [[pack] for pack in packs]
     tables = []
     for group in groups:
         others = [state.run for pack in group for state in pack.runs if owner[state.run] != pack.folder]
         tables.append(_table(group).filter(~pl.col("run").is_in(others)))
-    return pl.concat([pl.DataFrame(schema=SCHEMA), *tables], how="diagonal").sort("run", "step")
+    rows = pl.concat([pl.DataFrame(schema=SCHEMA), *tables], how="diagonal").sort("run", "step")
+    _check_ends(rows, known.values())
+    return rows
+
+
+def _check_ends(rows: pl.DataFrame, known: Iterable[RunState]) -> None:
+    last = dict(rows.group_by("run").agg(pl.col("step").max()).iter_rows())
+    for state in known:
+        end = state.details.get("step")
+        if state.ended and end is not None and last.get(state.run) != end:
+            raise RecordError(
+                f"{state.pack.rows}: not whole: run {state.run} ended at step {end}, and its rows at "
+                f"{last.get(state.run, 'none')}. Was it copied while it was written? Copy {state.pack.path} again, or "
+                "delete it to train its runs again."
+            )
 
 
 def _table(packs: list[PackState]) -> pl.DataFrame:

@@ -190,6 +190,20 @@ def test_rows_that_are_gone_though_runs_have_ended(tmp_path: Path) -> None:
         read_packs(StudyFolder(tmp_path))
 
 
+@pytest.mark.parametrize("status", ["done", "diverged"])
+@pytest.mark.parametrize(("kept", "end"), [(2, "10"), (0, "none")])
+def test_rows_that_end_before_their_run_are_refused(tmp_path: Path, status: str, kept: int, end: str) -> None:
+    folder = PackFolder(tmp_path / "p")
+    make(folder, [row("b", 0), *(row("a", step) for step in (0, 10, 20))])
+    with PackWriter(folder) as writer:
+        writer.status("a", status, step=20)
+        writer.status("b", "interrupted", step=5)
+    assert steps(tmp_path) == [0, 10, 20]
+    folder.rows.write_text("".join(folder.rows.read_text().splitlines(keepends=True)[: kept + 1]))
+    with pytest.raises(RecordError, match=rf"p/rows\.jsonl: not whole: run a ended at step 20, and its rows at {end}\."):
+        table(tmp_path)
+
+
 def test_a_study_comes_back_or_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     folder = StudyFolder(tmp_path)
     base = {"data": "line", "model": "line", "loss": "mse", "optimizer": "gd", "lr": 0.1, "steps": 3}
