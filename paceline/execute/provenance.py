@@ -103,7 +103,9 @@ def examined(name: str, run: Run, found: Any, job: Job) -> dict[str, Any]:
         if mistake.index not in _pictures:
             _pictures[mistake.index] = png(dataset.test.x[mistake.index])
     worst = [{**mistake.__dict__, "png": _pictures[mistake.index]} for mistake in found.worst]
-    return {"run": name, "names": list(names), "matrix": [list(cell) for cell in found.matrix], "worst": worst}
+    matrix = [list(cell) for cell in found.matrix]
+    data = f"{run.data} {dataset.checksum}"
+    return {"run": name, "data": data, "names": list(names), "matrix": matrix, "worst": worst}
 
 
 def origin(name: str, run: Run, checksum: str, job: Job) -> dict[str, Any]:

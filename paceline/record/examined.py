@@ -49,9 +49,10 @@ def read_examined(folder: StudyFolder, packs: Iterable[tuple[str, str]]) -> dict
 
 def _last(folder: PackFolder, runs: set[str]) -> dict[str, Examined]:
     said: dict[str, tuple[int, dict[str, Any]]] = {}
-    pictures: dict[Any, Any] = {}  # by example: each stands once in the file
+    pictures: dict[Any, Any] = {}  # by data and example: each stands once in the file
     for number, line in _lines(folder):
-        pictures.update((m.get("index"), m["png"]) for m in line["worst"] if isinstance(m, dict) and m.get("png"))
+        mistakes = [mistake for mistake in line["worst"] if isinstance(mistake, dict)]
+        pictures.update((_key(line, m), m["png"]) for m in mistakes if m.get("png"))
         if line["run"] in runs:
             said[line["run"]] = (number, line)
     found = {}
@@ -78,7 +79,7 @@ def _examined(line: dict[str, Any], pictures: dict[Any, Any]) -> Examined:
     names = tuple(map(str, line["names"]))
     matrix = pl.DataFrame(line["matrix"], schema=MATRIX, orient="row")
     worst = tuple(
-        Mistake(m["index"], m["truth"], m["said"], float(m["probability"]), m["png"] or pictures.get(m["index"]))
+        Mistake(m["index"], m["truth"], m["said"], float(m["probability"]), m["png"] or pictures.get(_key(line, m)))
         for m in line["worst"]
     )
     classes = [*matrix["truth"], *matrix["said"], *(m.truth for m in worst), *(m.said for m in worst)]
@@ -87,6 +88,10 @@ def _examined(line: dict[str, Any], pictures: dict[Any, Any]) -> Examined:
     if not all(m.png is None or _is_png(m.png) for m in worst):
         raise ValueError("a picture that is no PNG")
     return Examined(line["run"], names, matrix, worst)
+
+
+def _key(line: dict[str, Any], mistake: dict[str, Any]) -> tuple[str, str]:
+    return str(line.get("data")), str(mistake.get("index"))
 
 
 def _is_png(text: str) -> bool:

@@ -20,7 +20,7 @@ class PackWriter:
         self._folder = folder
         self._runs: dict[str, dict[str, Any]] = read_statuses(folder)
         self._examined: int | None = None  # opened when first written to
-        self._pictured: set[int] = set()  # examples
+        self._pictured: set[Any] = set()  # examples, each with the data that have it
         self._telemetry: int | None = None  # opened when first written to
 
     def __enter__(self) -> "PackWriter":
@@ -41,10 +41,11 @@ class PackWriter:
         _write(self._rows, b"".join(map(_line, several)), self._folder.rows)
 
     def examined(self, line: dict[str, Any]) -> None:
-        """What a run got wrong: run, names, matrix, worst (docs/reference/records.md). The last line of a run stands.
-        An example that has been pictured in this file is not pictured again."""
-        known, self._pictured = self._pictured, self._pictured | {m.get("index") for m in line["worst"]}
-        again = [{**mistake, "png": None} if mistake.get("index") in known else mistake for mistake in line["worst"]]
+        """What a run got wrong: run, data, names, matrix, worst (docs/reference/records.md). The last line of a run
+        stands. An example of the same data that has been pictured in this file is not pictured again."""
+        keys = [(line.get("data"), mistake.get("index")) for mistake in line["worst"]]
+        known, self._pictured = self._pictured, self._pictured.union(keys)
+        again = [{**m, "png": None} if key in known else m for key, m in zip(keys, line["worst"], strict=True)]
         text = _line({**line, "worst": again})
         assert is_examined(text)
         if self._examined is None:

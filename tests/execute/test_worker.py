@@ -14,12 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paceline import api
+from paceline.data.picture import png
 from paceline.errors import RecordError
 from paceline.execute import provenance
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.execute.worker import work
 from paceline.record.claim import Claim
+from paceline.record.examined import read_examined
 from paceline.record.layout import StudyFolder, read_json, write_json
 
 from .studies import ENDLESS, SHORT, after, files, job, lines, never, prepare, rows, standing, statuses, write
@@ -57,6 +59,21 @@ def test_stopped_at_any_pauses_it_goes_on_to_the_same_rows(
     api.run(place / "s.yaml", out=place / "whole", stack=False)
     assert rows(record).equals(rows(place / "whole" / "s"))
     assert files(record) == {"pack.json", "machine.json", "rows.jsonl", "examined.jsonl", "status.json"}
+
+
+def test_mistakes_are_pictured_from_the_data_of_their_run(tmp_path: Path) -> None:
+    """Two sets in one pack, of each the same test examples wrong."""
+    pictures = {"name": "synthetic", "examples": 60, "test": 12, "shape": [1, 4, 4], "classes": 3, "noise": 5.0}
+    cases = {"one": {}, "two": {"data": {**pictures, "seed": 1}}}
+    pack, record = prepare(tmp_path, {**SHORT, "data": pictures, "lr": 1e-9}, cases=cases)
+    told = job(record, tmp_path)
+    list(work(pack, told, never))
+    found = read_examined(StudyFolder(record), [(run, pack) for run in told.wanted])
+    wrong = [{mistake.index for mistake in each.worst} for each in found.values()]
+    assert set.intersection(*wrong)
+    for name, run in provenance.members(StudyFolder(record).pack(pack)):
+        examples = provenance.dataset(run, told).test.x
+        assert all(mistake.png == png(examples[mistake.index]) for mistake in found[name].worst)
 
 
 def test_a_pack_that_somebody_has_is_skipped(tmp_path: Path) -> None:

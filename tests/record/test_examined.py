@@ -57,6 +57,13 @@ def test_an_example_is_pictured_once_in_a_file_and_in_every_run_that_is_read(tmp
     assert [one.worst[0].png for one in read(tmp_path / "s", "b").values()] == [png()]
 
 
+def test_an_example_of_other_data_has_its_own_picture(tmp_path: Path) -> None:
+    other = [{"index": 7, "truth": 0, "said": 1, "probability": 0.75, "png": png(200)}]
+    write(PackFolder(tmp_path / "p"), line("a", data="one"), line("b", data="two", worst=other), line("c", data="one"))
+    found = read(tmp_path, "a", "b", "c")
+    assert {run: said.worst[0].png for run, said in found.items()} == {"a": png(), "b": png(200), "c": png()}
+
+
 def test_the_last_line_of_a_run_stands_and_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     write(PackFolder(tmp_path / "p"), line("a", 1), line("b"))
     write(PackFolder(tmp_path / "p"), line("a", 2))

@@ -200,7 +200,9 @@ def test_rows_that_end_before_their_run_are_refused(tmp_path: Path, status: str,
         writer.status("b", "interrupted", step=5)
     assert steps(tmp_path) == [0, 10, 20]
     folder.rows.write_text("".join(folder.rows.read_text().splitlines(keepends=True)[: kept + 1]))
-    with pytest.raises(RecordError, match=rf"p/rows\.jsonl: not whole: run a ended at step 20, and its rows at {end}\."):
+    with pytest.raises(
+        RecordError, match=rf"p/rows\.jsonl: not whole: run a ended at step 20, and its rows at {end}\."
+    ):
         table(tmp_path)
 
 
