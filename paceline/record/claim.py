@@ -75,16 +75,18 @@ class Claim:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        chain = _chain(self._path)
-        if self.held and _last(chain) == self._mine:
-            for link in chain:
-                _remove(link.path)
+        with contextlib.suppress(OSError):
+            chain = _chain(self._path)
+            if self.held and _last(chain) == self._mine:
+                for link in chain:
+                    _remove(link.path)
 
     def _beat(self) -> None:
         while self._mine and not self._over.wait(BEAT):
             with contextlib.suppress(OSError):
                 os.utime(self._mine)
-                self.lost = _last(_chain(self._path)) != self._mine
+                if last := _last(_chain(self._path)):
+                    self.lost = last != self._mine
 
 
 @contextlib.contextmanager
@@ -99,21 +101,28 @@ def waited(path: Path) -> Iterator[None]:
 
 
 def alive(path: Path) -> bool:
-    """Whether a claim is there and its owner lives."""
-    chain = _chain(path)
+    """Whether a claim is there and its owner lives, or may live: one that cannot be read."""
+    try:
+        chain = _chain(path)
+    except OSError:
+        return True
     return bool(chain) and _lives(chain[-1])
 
 
 def _take(path: Path) -> Path | None:
     """The file that makes the claim ours, or None."""
-    chain = _chain(path)
+    try:
+        chain = _chain(path)
+    except OSError:
+        return None
     if chain and _lives(chain[-1]):
         return None
     mine = chain[-1].heir if chain else path
     if not _make(mine):
         return None
-    if _last(_chain(path)) == mine:
-        return mine
+    with contextlib.suppress(OSError):
+        if _last(_chain(path)) == mine:
+            return mine
     _remove(mine)  # the one that we saw dead has been followed, and that one has released, while we looked
     return None
 
@@ -136,7 +145,7 @@ def _make(path: Path) -> bool:
 
 
 def _chain(path: Path) -> list[_Link]:
-    """The claim and its heirs, oldest first; empty if there is none."""
+    """The claim and its heirs, oldest first; empty if there is none. OSError if one is there and cannot be read."""
     chain: list[_Link] = []
     link = _look(path)
     while link and link not in chain:
@@ -153,7 +162,7 @@ def _look(path: Path) -> _Link | None:
     try:
         with path.open("rb") as file:
             stat, text = os.fstat(file.fileno()), file.read()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     owner = _owner(text)
     return _Link(path, owner, stat.st_mtime, owner.token if owner else f"{stat.st_ino}-{stat.st_mtime_ns}")

@@ -120,8 +120,8 @@ def read_rows(packs: Iterable[PackState]) -> pl.DataFrame:
     """Every row that stands, by run and step.
 
     A resumed run repeats some rows, a run started anew all: a row stands until one of the same step or an earlier one
-    is written after it. Where several packs hold a run, its rows are those of the pack that got furthest. A run that has
-    ended has rows up to its end.
+    is written after it. Where several packs hold a run, its rows are those of the pack that got furthest. A run that
+    has ended has rows up to its end.
     """
     packs = list(packs)
     known = states(packs)

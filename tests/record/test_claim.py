@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -263,3 +264,37 @@ def test_in_a_storm_of_takers_that_die_holding_never_do_two_hold_at_once(path: P
     *said, last = done.stdout.splitlines()
     assert not said, done.stdout + done.stderr
     assert int(last) > 20
+
+
+def test_a_claim_is_not_lost_because_it_could_not_be_read_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file can be opened for the length of two beats."""
+    monkeypatch.setattr(claims, "BEAT", 0.01)
+    path = tmp_path / "claim"
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Claim(path) as claim:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limit[1]))
+        try:
+            for _ in range(3):
+                touched = path.stat().st_mtime_ns
+                while path.stat().st_mtime_ns == touched:
+                    time.sleep(0.001)
+            assert alive(path)
+            with Claim(path) as other:
+                assert not other.held
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+        assert not claim.lost
+    assert not path.exists()
+
+
+def test_a_claim_is_lost_when_another_has_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "BEAT", 0.01)
+    path = tmp_path / "claim"
+    with Claim(path) as claim:
+        heir = path.with_name(f".claim.{json.loads(path.read_text())['token']}")
+        heir.write_text(json.dumps({"place": "elsewhere", "pid": 5, "started": 1.0, "token": "abc"}))
+        while not claim.lost:
+            time.sleep(0.001)
+    assert path.exists()
