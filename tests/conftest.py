@@ -26,7 +26,7 @@ def _cache_without_speeds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     own.mkdir()
     kept = user_cache()
     for path in kept.iterdir() if kept.is_dir() else ():
-        if not path.name.startswith("speeds-"):
+        if not path.name.startswith(("speeds-", "training")):
             (own / path.name).symlink_to(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(base))
@@ -36,7 +36,7 @@ def _cache_without_speeds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(scope="session", autouse=True)
 def _no_neighbours() -> Iterator[None]:
     """Whoever trains on this machine meanwhile, or in another process of these tests, is not seen: marks of training
-    lie in the folder for temporary files. Its name is short, for sockets lie there too."""
+    lie in the cache. Sockets lie in the folder for temporary files, so its name is short."""
     with (
         tempfile.TemporaryDirectory(prefix="t", ignore_cleanup_errors=True) as own,
         pytest.MonkeyPatch.context() as patch,

@@ -19,7 +19,7 @@ from typing import Any
 
 from paceline import cache
 from paceline.errors import DeviceError
-from paceline.execute import torchrun
+from paceline.execute import neighbours, torchrun
 from paceline.execute.job import Job
 from paceline.record.machine import cpu_name, usable_cores
 from paceline.spec import Run, plain
@@ -81,11 +81,13 @@ class Anatomy:
     together: tuple[Work, ...]  # beside others, with one batch or two; gradients are made ready to be sent
     costs: Costs
     at: float = 0.0  # when it was measured
+    disturbed: bool = False  # by another process that trained meanwhile
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> "Anatomy":
         together = tuple(map(Work.of, said["together"]))
-        return cls(Work.of(said["alone"]), together, Costs(**said["costs"]), float(said["at"]))
+        costs, disturbed = Costs(**said["costs"]), bool(said.get("disturbed"))
+        return cls(Work.of(said["alone"]), together, costs, float(said["at"]), disturbed)
 
 
 def costs_of(taken: Sequence[tuple[float, float]], size: int, *, on_cores: bool) -> Costs:
@@ -111,14 +113,20 @@ def anatomy(
 ) -> Anatomy:
     """Of one device with so many examples a step, and of devices side by side with so many each.
 
-    Kept for 30 days, for this machine and these versions, and shared by runs that differ in what no step feels.
+    Kept for 30 days, for this machine and these versions, and shared by runs that differ in what no step feels; not
+    kept if it was disturbed.
     """
     kind = _kind(run, alone, together)
     kept = _entries()
-    if kind not in kept:
-        kept[kind] = _measured(run, alone, together, folder, data)
-        cache.keep(_file(), json.dumps(kept, indent=1))
-    return Anatomy.of(kept[kind])
+    if kind in kept:
+        return Anatomy.of(kept[kind])
+    with neighbours.present():
+        beside = neighbours.others()
+        found = _measured(run, alone, together, folder, data)
+        beside = beside or neighbours.others()
+    if not beside:
+        cache.keep(_file(), json.dumps({**kept, kind: found}, indent=1))
+    return replace(Anatomy.of(found), disturbed=beside)
 
 
 def _kind(run: Run, alone: int, together: tuple[int, ...]) -> str:

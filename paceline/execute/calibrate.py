@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from typing import IO, Any, cast
 
 from paceline.errors import PacelineError
+from paceline.execute import neighbours
 from paceline.execute import speeds as kept_speeds
 from paceline.execute.session import Session
 from paceline.plan.choose import Group, Speed, unmeasured, way
@@ -35,14 +36,27 @@ def calibrate(session: Session, missing: set[str]) -> Iterator[str]:
         return  # there is nothing to choose
     fresh = {trial.id for new in session.new_packs(missing) for trial in new.trials}
     for group in unmeasured(session.groups, session.jobs_said, session.speeds):
-        if not any(trial.id in fresh for trial in group.trials):
-            continue
-        model = group.trials[0].run.model.name
-        yield f"Measuring how {len(group.trials)} runs of {model} train fastest on this machine, about 20 s, once."
-        try:
-            kept_speeds.keep(group.kind or "", measure(group, session.jobs_said))
-        except PacelineError as error:
-            yield f"That failed, so the plan rests on estimates: {error}"
+        if any(trial.id in fresh for trial in group.trials):
+            with neighbours.present():
+                yield from _measured(group, session.jobs_said)
+
+
+def _measured(group: Group, jobs: tuple[int, ...]) -> Iterator[str]:
+    """Kept only if no other process trained beside it."""
+    runs = f"{len(group.trials)} runs of {group.trials[0].run.model.name}"
+    if neighbours.others():
+        yield f"How {runs} train fastest is not measured, for another process trains here: the plan rests on estimates."
+        return
+    yield f"Measuring how {runs} train fastest on this machine, about 20 s, once."
+    try:
+        found = measure(group, jobs)
+    except PacelineError as error:
+        yield f"That failed, so the plan rests on estimates: {error}"
+        return
+    if neighbours.others():
+        yield "Another process began to train meanwhile, so that is not kept, and the plan rests on estimates."
+    else:
+        kept_speeds.keep(group.kind or "", found)
 
 
 def measure(group: Group, jobs: tuple[int, ...]) -> dict[str, Speed]:

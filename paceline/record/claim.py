@@ -9,7 +9,6 @@ one wins. The last of that chain holds; when it is done it removes the first fil
 import contextlib
 import json
 import os
-import socket
 import threading
 import time
 import uuid
@@ -18,9 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
-import psutil
-
 from paceline.record.layout import cannot_write
+from paceline.record.process import lives, place, started
 
 BEAT = 5.0
 LEASE = 60.0
@@ -128,7 +126,7 @@ def _take(path: Path) -> Path | None:
 
 
 def _make(path: Path) -> bool:
-    me = _Owner(_place(), os.getpid(), psutil.Process().create_time(), uuid.uuid4().hex)
+    me = _Owner(place(), os.getpid(), started(), uuid.uuid4().hex)
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     except FileExistsError:
@@ -179,22 +177,9 @@ def _owner(text: bytes) -> _Owner | None:
 
 def _lives(link: _Link) -> bool:
     owner = link.owner
-    if owner is None or owner.place != _place():
+    if owner is None or owner.place != place():
         return _now(link.path.parent) - link.touched < LEASE
-    try:
-        process = psutil.Process(owner.pid)
-        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - owner.started) < 2
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.AccessDenied:
-        return True
-
-
-def _place() -> str:
-    """Where a process id means something: the host, and on Linux the pid namespace (a container has its own)."""
-    with contextlib.suppress(OSError):
-        return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
-    return socket.gethostname()
+    return lives(owner.pid, owner.started)
 
 
 def _now(folder: Path) -> float:

@@ -1,11 +1,12 @@
 """What `paceline predict` says by the mechanism of a step, under the fits."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 
 from paceline.errors import StudyError
+from paceline.execute.anatomy import Anatomy
 from paceline.report.formats import render
 from paceline.report.mechanism import (
     NONE,
@@ -26,6 +27,8 @@ HOW = (
     "By the mechanism of a step: its layers and its exchanges measured on this machine, the rest computed. exposed: "
     "share of a step in which devices wait for each other; speedup: against one device here."
 )
+
+DISTURBED = "Note: another process trained here while this was measured. Ask again when it has ended."
 
 
 def stated(between: str | None, within: str | None, per_node: int, algorithm: str) -> Links:
@@ -66,13 +69,21 @@ def _block(
     yield from Short(tuple(count for count in counts if count not in full), run.batch).said()
     if not full:
         return
+    measured: list[Anatomy] = []
+
+    def noted(*asked: Any) -> Anatomy:
+        measured.append(measure(*asked))
+        return measured[-1]
+
     try:
-        made = forecast(setting, runs, full, measure, links, speeds)
+        made = forecast(setting, runs, full, noted, links, speeds)
     except StudyError as error:
         yield f"Refused: {error}"
         return
     yield render(_shown(made), "text")
     yield _checked(made)
+    if any(found.disturbed for found in measured):
+        yield DISTURBED
 
 
 def _shown(made: Forecast) -> pl.DataFrame:

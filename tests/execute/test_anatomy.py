@@ -11,6 +11,8 @@ from paceline.execute import anatomy as anatomies
 from paceline.execute.anatomy import Anatomy, Costs, Work, anatomy, costs_of, mean_of
 from paceline.spec import Run
 
+from .test_neighbours import another
+
 RUN = Run(data="digits", model={"name": "mlp", "widths": [8]}, optimizer="gd", lr=0.1, batch=8, steps=3, device="cpu")
 WORK = Work(8, 2.0, (0.0, 1.0), (4, 8), ((1,), (2, 1)), 0.5, 0.1)
 
@@ -84,6 +86,17 @@ def test_an_old_measurement_is_forgotten(monkeypatch):
     monkeypatch.setattr(anatomies, "KEPT_SECONDS", -1.0)
     anatomy(RUN, 8, (4,))
     anatomy(RUN, 8, (4,))
+    assert measured.times == 2
+
+
+def test_what_was_measured_beside_another_process_is_used_and_not_kept(monkeypatch, cache):
+    measured = Measured()
+    monkeypatch.setattr(anatomies, "_measured", measured)
+    with another():
+        assert anatomy(RUN, 8, (4,)).disturbed
+    assert not list(cache.glob("anatomies-*.json"))
+    assert not anatomy(RUN, 8, (4,)).disturbed
+    assert not anatomy(RUN, 8, (4,)).disturbed
     assert measured.times == 2
 
 

@@ -1,7 +1,9 @@
 """Measuring how runs train fastest on this machine, before they do."""
 
+import os
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from paceline.execute.session import Session, open_session
 from paceline.plan.choose import Speed
 
 from .studies import ENDLESS, SHORT, write
+from .test_neighbours import another
 
 SAYING = "Measuring how 2 runs of softmax train fastest on this machine, about "
 
@@ -115,3 +118,28 @@ def test_the_run_that_measures_goes_by_it(tmp_path: Path, monkeypatch: pytest.Mo
     else:
         app(["run", str(file), "--out", str(tmp_path / "runs")], standalone_mode=False)
     assert set(api.results("s", out=tmp_path / "runs").runs["timing"]) == {"exclusive"}
+
+
+def test_beside_another_process_that_trains_nothing_is_measured(tmp_path: Path) -> None:
+    session = opened(tmp_path, ENDLESS)
+    with another():
+        (line,) = calibrate(session, session.missing())
+    assert line.startswith("How 2 runs of softmax train fastest is not measured, for another process trains here")
+    assert speeds.load() == {}
+
+
+def test_what_another_process_may_have_disturbed_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins while speeds are measured; and who measures is seen by others."""
+    session, exits = opened(tmp_path, ENDLESS), ExitStack()
+
+    def measure(*_: Any) -> dict[str, Speed]:
+        exits.enter_context(another())
+        marks = (tmp_path / "cache" / "paceline" / "training").glob("*.json")
+        assert str(os.getpid()) in "".join(mark.read_text() for mark in marks)
+        return {"row 1": Speed(1.0, 1.0)}
+
+    monkeypatch.setattr(calibration, "measure", measure)
+    with exits:
+        _, line = calibrate(session, session.missing())
+    assert line.startswith("Another process began to train meanwhile, so that is not kept")
+    assert speeds.load() == {}

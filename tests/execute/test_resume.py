@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paceline import api
-from paceline.record.claim import _place
+from paceline.record.process import place
 from paceline.train import checkpoint
 
 from .studies import BASE, SHORT, files, lines, rows, standing, write
@@ -206,7 +206,7 @@ def test_what_a_process_left_that_died_at_its_very_end_is_swept_away(tmp_path: P
     api.run(file, out=tmp_path / "runs")
     (pack,) = (tmp_path / "runs" / "s").glob("*/pack.json")
     before = {path.name for path in pack.parent.iterdir()}
-    dead = {"place": _place(), "pid": 2**22 + 1, "started": 0.0, "token": "a" * 32}
+    dead = {"place": place(), "pid": 2**22 + 1, "started": 0.0, "token": "a" * 32}
     pack.with_name("claim").write_text(json.dumps(dead))
     pack.with_name(".status.json.x").touch()
     api.run(file, out=tmp_path / "runs")

@@ -15,6 +15,7 @@ import pytest
 
 from paceline.errors import RecordError
 from paceline.record import claim as claims
+from paceline.record import process
 from paceline.record.claim import LEASE, Claim, alive, waited
 
 HOLD = """
@@ -130,7 +131,7 @@ def test_a_process_that_is_dead_but_not_yet_buried_holds_nothing(path: Path, hol
 
 
 def test_another_process_with_the_number_of_a_dead_one_holds_nothing(path: Path) -> None:
-    plant(path, place=claims._place(), pid=os.getpid(), started=psutil.Process().create_time() - 100)
+    plant(path, place=process.place(), pid=os.getpid(), started=psutil.Process().create_time() - 100)
     assert not alive(path)
     assert takes(path)
 
@@ -159,7 +160,7 @@ def test_one_killed_while_it_wrote_its_claim_blocks_no_longer_than_the_lease(pat
 
 
 def test_a_number_that_no_process_can_have_is_dead(path: Path) -> None:
-    plant(path, place=claims._place(), pid=10**12)
+    plant(path, place=process.place(), pid=10**12)
     assert takes(path)
 
 
@@ -287,14 +288,3 @@ def test_a_claim_is_not_lost_because_it_could_not_be_read_for_once(
             resource.setrlimit(resource.RLIMIT_NOFILE, limit)
         assert not claim.lost
     assert not path.exists()
-
-
-def test_a_claim_is_lost_when_another_has_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "BEAT", 0.01)
-    path = tmp_path / "claim"
-    with Claim(path) as claim:
-        heir = path.with_name(f".claim.{json.loads(path.read_text())['token']}")
-        heir.write_text(json.dumps({"place": "elsewhere", "pid": 5, "started": 1.0, "token": "abc"}))
-        while not claim.lost:
-            time.sleep(0.001)
-    assert path.exists()

@@ -1,11 +1,13 @@
 """What `predict` says by the mechanism, for made-up steps."""
 
+from dataclasses import replace
+
 import pytest
 
 from paceline import api
 from paceline.errors import StudyError
 from paceline.execute.anatomy import Anatomy, Costs, Work
-from paceline.report.by_mechanism import by_mechanism, stated
+from paceline.report.by_mechanism import DISTURBED, by_mechanism, stated
 
 STUDY = {
     "name": "s",
@@ -44,3 +46,11 @@ def test_a_link_that_cannot_be_read_is_named():
         stated("fast", None, 1, "ring")
     with pytest.raises(StudyError, match="--within"):
         stated("1 Gbit/s", None, 4, "ring")
+
+
+def test_what_was_measured_beside_another_process_is_said():
+    def disturbed(*asked):
+        return replace(measured(*asked), disturbed=True)
+
+    _, block, *_ = by_mechanism(api.load(STUDY), [2], disturbed, stated(None, None, 1, "ring"))
+    assert block.endswith(DISTURBED)

@@ -1,0 +1,30 @@
+"""Which process of which host wrote something down, and whether it lives."""
+
+import contextlib
+import os
+import socket
+
+import psutil
+
+
+def place() -> str:
+    """Where a process id means something: the host, and on Linux the pid namespace (a container has its own)."""
+    with contextlib.suppress(OSError):
+        return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
+    return socket.gethostname()
+
+
+def started() -> float:
+    """When this process was, which tells it from a later one of the same id."""
+    return psutil.Process().create_time()
+
+
+def lives(pid: int, since: float) -> bool:
+    """Of a process of this place."""
+    try:
+        process = psutil.Process(pid)
+        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - since) < 2
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True
