@@ -238,10 +238,15 @@ def status(
     from paceline.report.planned import standing
 
     folders = studies(out) if study is None else [record_of(study, out)]
-    if folders:
-        print_table(standing(folders))
-    else:
+    found, wrong = standing(folders)
+    if not found.is_empty():
+        print_table(found)
+    elif not wrong:
         print(f"Nothing is recorded under {out} yet.")
+    for line in wrong:
+        console(stderr=True).print(f"error: {line}", markup=False, highlight=False, soft_wrap=True)
+    if wrong:
+        raise typer.Exit(2)
 
 
 @app.command()

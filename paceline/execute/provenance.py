@@ -223,21 +223,18 @@ def note_machine(folder: PackFolder, run: Run, origin: dict[str, Any], job: Job)
         "threads": job.threads,
         "device": device.describe(device.resolve(run.device)),
     }
-    before = read_json(folder.machine) if folder.machine.exists() else here
-    try:
-        now = {
-            "format": FORMAT,
-            **here,
-            "data": {**before.get("data", {}), str(run.data): origin["data"]},
-            "sources": {**before.get("sources", {}), **origin["sources"]},
-            "earlier": _earlier(before, here),
-        }
-    except TypeError as error:
-        raise unreadable(folder.machine, str(error)) from None
+    before = machine.read_machine(folder) if folder.machine.exists() else here
+    now = {
+        "format": FORMAT,
+        **here,
+        "data": {**(before.get("data") or {}), str(run.data): origin["data"]},
+        "sources": {**(before.get("sources") or {}), **origin["sources"]},
+        "earlier": _earlier(before, here),
+    }
     if now != before:
         write_json(folder.machine, now)
 
 
 def _earlier(before: dict[str, Any], here: dict[str, Any]) -> list[dict[str, Any]]:
     old = {key: before.get(key) for key in here}
-    return [*before.get("earlier", []), *([old] if old != here else [])]
+    return [*(before.get("earlier") or []), *([old] if old != here else [])]

@@ -12,7 +12,30 @@ from typing import Any
 
 import psutil
 
+from paceline.record.layout import PackFolder, read_json, unreadable
+from paceline.record.shapes import Shape, count, listed, mapping, misfit, named, number, text
+
 _PACKAGES = ("paceline", "torch", "numpy", "polars", "pydantic", "scikit-learn")
+
+
+_HERE: dict[str, Shape] = {
+    **dict.fromkeys(("host", "system", "python", "cpu", "device"), text),
+    "packages": named(text),
+    "cores": count,
+    "memory_gb": number,
+    "gpus": listed(text),
+    "git": lambda value: isinstance(value, dict) and text(value.get("commit")),
+    "threads": count,
+}
+_SHAPES = {**_HERE, "data": named(text), "sources": named(text), "earlier": listed(mapping(_HERE))}
+
+
+def read_machine(folder: PackFolder) -> dict[str, Any]:
+    """What a pack was trained with; RecordError if it cannot be read."""
+    found = read_json(folder.machine)
+    if wrong := misfit(found, _SHAPES):
+        raise unreadable(folder.machine, f"{wrong} is not what a run notes there")
+    return found
 
 
 @functools.cache

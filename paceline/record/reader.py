@@ -13,6 +13,7 @@ import polars as pl
 from paceline.errors import RecordError
 from paceline.record.claim import alive
 from paceline.record.layout import PackFolder, StudyFolder, read_json, unreadable
+from paceline.record.machine import read_machine
 from paceline.record.writer import ENDED, is_row, read_statuses
 from paceline.spec import Study
 from paceline.spec.document import Document
@@ -109,10 +110,10 @@ def read_machines(folder: StudyFolder) -> dict[str, list[dict[str, Any]]]:
     found = {}
     for pack in folder.packs():
         try:
-            machine = read_json(pack.machine)
+            machine = read_machine(pack)
         except RecordError:
             continue
-        found[pack.id] = [machine, *machine.get("earlier", [])]
+        found[pack.id] = [machine, *(machine.get("earlier") or [])]
     return found
 
 

@@ -8,9 +8,18 @@ from types import TracebackType
 from typing import Any
 
 from paceline.record.layout import FORMAT, PackFolder, cannot_write, read_json, unreadable, write_json
+from paceline.record.shapes import Shape, count, misfit, named, number, text
 
 ENDED = ("done", "diverged")
 STATUSES = ("queued", "running", *ENDED, "failed", "interrupted")
+_DETAILS: dict[str, Shape] = {
+    **dict.fromkeys(("reason", "traceback", "timing", "data"), text),
+    "sources": named(text),
+    **dict.fromkeys(("step", "threads", "devices", "hosts", "peak_bytes", "memory_bytes", "sent_bytes"), count),
+    **dict.fromkeys(("evaluation_seconds", "turnaround_seconds", "compile_seconds"), number),
+    **dict.fromkeys(("samples_per_second", "telemetry_share", "imbalance"), number),
+    **dict.fromkeys(("work", "probe"), named(number)),
+}
 
 
 class PackWriter:
@@ -164,4 +173,6 @@ def read_statuses(folder: PackFolder) -> dict[str, dict[str, Any]]:
     for run, details in runs.items():
         if not isinstance(details, dict) or details.get("status") not in STATUSES:
             raise unreadable(folder.status, f"run {run} has no status out of {', '.join(STATUSES)}")
+        if wrong := misfit(details, _DETAILS):
+            raise unreadable(folder.status, f"run {run}: {wrong} is not what a run notes there")
     return runs

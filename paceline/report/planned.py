@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from paceline.errors import RecordError
+from paceline.errors import RecordError, StudyError
 from paceline.execute.session import Session, unlike_data
 from paceline.plan.choose import way
 from paceline.plan.estimate import Estimate, estimate
@@ -162,9 +162,16 @@ def label(case: str, axes: dict[str, object], seed: int) -> str:
     return ", ".join([*said, f"seed {seed}"])
 
 
-def standing(folders: list[StudyFolder]) -> pl.DataFrame:
-    """`paceline status`: a line a study, its runs counted by how they stand."""
-    return pl.DataFrame([_standing(folder) for folder in folders])
+def standing(folders: list[StudyFolder]) -> tuple[pl.DataFrame, list[str]]:
+    """`paceline status`: a line a study, its runs counted by how they stand; and what is wrong with those that cannot
+    be read."""
+    lines, wrong = [], []
+    for folder in folders:
+        try:
+            lines.append(_standing(folder))
+        except (RecordError, StudyError) as error:
+            wrong.append(f"{folder.path.name}: {error}")
+    return pl.DataFrame(lines), wrong
 
 
 def _standing(folder: StudyFolder) -> dict[str, object]:

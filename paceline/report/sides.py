@@ -13,7 +13,8 @@ import polars as pl
 from paceline.analyse.finals import finals
 from paceline.errors import RecordError
 from paceline.plan.expand import expand
-from paceline.record.layout import StudyFolder, read_json, studies
+from paceline.record.layout import StudyFolder, studies
+from paceline.record.machine import read_machine
 from paceline.record.reader import RunState, read_packs, read_rows, read_study, states
 from paceline.report.names import words
 from paceline.spec import Run, Study, run_id
@@ -56,7 +57,7 @@ class Side:
         found = {}
         for pack in self.folder.packs():
             with contextlib.suppress(RecordError):
-                found[pack.id] = read_json(pack.machine)
+                found[pack.id] = read_machine(pack)
         return found
 
     def machine(self, member: Member) -> dict[str, Any]:
@@ -142,7 +143,7 @@ def measured(side: Side, members: list[Member], select: str, metric: str) -> pl.
 def described(machine: dict[str, Any], member: Member) -> Iterator[dict[str, str]]:
     """A machine as words by what they are about; where a pack was resumed elsewhere, the earlier ones too."""
     used = {"threads used": str(member.details["threads"])} if member.details.get("threads") else {}
-    for found in (machine, *machine.get("earlier", [])):
+    for found in (machine, *(machine.get("earlier") or [])):
         plain = {name: found.get(name) for name in _DESCRIBED}
         packages = {name: version for name, version in (found.get("packages") or {}).items() if version}
         yield {name: _fact(value) for name, value in {**plain, **packages}.items()} | used | _git(found.get("git"))

@@ -114,6 +114,8 @@ EDITS = {
     "rows.jsonl with a word for a number": ("rows.jsonl", lambda text: text.replace('"step":2', '"step":"two"', 1)),
     "machine.json a list": ("machine.json", lambda text: "[]"),
     "machine.json with odd data": ("machine.json", lambda text: text.replace('"data": {', '"data": 5, "x": {')),
+    "machine.json with an odd past": ("machine.json", lambda text: text.replace('"earlier": []', '"earlier": [1]')),
+    "status.json with odd sources": ("status.json", lambda text: text.replace('"sources": {', '"sources": 5, "x": {')),
     "checkpoint of noise": ("checkpoint", lambda text: "noise"),
 }
 
@@ -161,6 +163,18 @@ def test_a_study_edited_by_hand_is_refused_when_read_and_mended_by_a_run(
         refused(paceline(verb, "s", "--out", tmp_path / "runs"), "study.json")
     assert paceline("run", tmp_path / "s.yaml", "--out", tmp_path / "runs").wait() == 0
     assert paceline("table", "s", "--out", tmp_path / "runs").wait() == 0
+
+
+def test_a_study_that_cannot_be_read_is_a_line_beside_the_others(
+    tmp_path: Path, record: Path, paceline: Zygote
+) -> None:
+    shutil.copytree(record, record.with_name("t"))
+    (record / "study.json").write_text("{")
+    child = paceline("status", "--out", tmp_path / "runs")
+    assert child.wait() == 2
+    assert "\nt " in child.said
+    assert "error: s: " in child.said
+    assert "Traceback" not in child.said
 
 
 def test_a_pack_folder_deleted_while_it_is_trained_is_not_called_done(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from paceline.errors import RecordError, StudyError
 from paceline.record.claim import Claim
 from paceline.record.layout import PackFolder, StudyFolder, write_json
-from paceline.record.reader import SCHEMA, PackState, read_packs, read_rows, read_study, states
+from paceline.record.reader import SCHEMA, PackState, read_machines, read_packs, read_rows, read_study, states
 from paceline.record.writer import STATUSES, PackWriter
 
 
@@ -220,6 +220,20 @@ def test_a_study_comes_back_or_says_what_is_wrong_with_it(tmp_path: Path) -> Non
         write_json(folder.study, {"format": 1, "folder": "x", "study": wrong})
         with pytest.raises(StudyError, match=r"study\.json"):
             read_study(folder)
+
+
+ODD = [
+    *({"git": "x"}, {"git": {}}, {"data": [1]}, {"data": {"line": 5}}, {"gpus": 3}, {"gpus": [1]}, {"earlier": [1]}),
+    *({"earlier": {}}, {"earlier": [{"git": 5}]}, {"packages": []}, {"sources": "x"}, {"cores": "two"}, {"device": 1}),
+]
+
+
+@pytest.mark.parametrize("said", ODD)
+def test_a_machine_edited_by_hand_is_passed_over(tmp_path: Path, said: dict[str, Any]) -> None:
+    for pack, more in (("p", {}), ("q", said)):
+        (tmp_path / pack).mkdir()
+        write_json(tmp_path / pack / "machine.json", {"format": 1, "host": "h", "git": None, "earlier": [], **more})
+    assert {pack: len(found) for pack, found in read_machines(StudyFolder(tmp_path)).items()} == {"p": 1}
 
 
 def test_states_of_one_pack_keep_its_order(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paceline.errors import RecordError
-from paceline.record.layout import PackFolder, read_json
+from paceline.record.layout import PackFolder, read_json, write_json
 from paceline.record.writer import STATUSES, PackWriter, is_row, read_statuses
 
 ROWS = [{"run": "a", "step": step, "loss": 1 / (step + 1), "note": "é" * step} for step in range(4)]
@@ -175,3 +175,20 @@ def test_telemetry_that_cannot_be_written_or_is_none_is_refused(tmp_path: Path) 
 
 def test_statuses_are_as_the_design_names_them() -> None:
     assert set(STATUSES) == {"queued", "running", "done", "diverged", "failed", "interrupted"}
+
+
+ODD = [
+    *({"timing": 5}, {"work": [1]}, {"work": {"flops": "many"}}, {"reason": [1]}, {"step": "4"}, {"step": -1}),
+    *({"step": True}, {"sources": []}, {"data": {}}, {"probe": 3}, {"peak_bytes": 2**70}, {"imbalance": [0.5]}),
+]
+
+
+@pytest.mark.parametrize("said", ODD)
+def test_a_status_edited_by_hand_is_named(tmp_path: Path, said: dict[str, Any]) -> None:
+    folder = PackFolder(tmp_path)
+    whole = {"status": "done", "reason": None, "sources": {"x": None}, "work": {"flops": 1e9, "calls": 3}}
+    write_json(folder.status, {"format": 1, "runs": {"a": whole}})
+    assert read_statuses(folder) == {"a": whole}
+    write_json(folder.status, {"format": 1, "runs": {"a": {**whole, **said}}})
+    with pytest.raises(RecordError, match=rf"status\.json: cannot be read \(run a: {next(iter(said))} is not"):
+        read_statuses(folder)
