@@ -26,6 +26,7 @@ START_SECONDS = 0.01  # building a run
 PROCESS_SECONDS = 3.0  # Python, torch and the data, before the first run
 RUNTIME_BYTES = 400e6  # Python and torch themselves
 ROW_BYTES, PACK_BYTES = 330, 4000
+EPOCHS_SAMPLED = 1000  # of those beyond the ones that are walked
 
 
 @dataclass(frozen=True)
@@ -200,18 +201,35 @@ class _Walk(NamedTuple):
 
 @functools.lru_cache(maxsize=10_000)
 def _walk(batch: int | str, steps: int | None, epochs: float | None, pool: int, overlap: float) -> _Walk:
-    """A run's length; growing batches by walking the epochs."""
+    """A run's length; growing batches by walking the epochs, of very many the later ones by some of them."""
     if isinstance(batch, int):
         width = min(batch, pool)
         count = steps or math.ceil((epochs or 0) * steps_in_epoch(pool, width, stride(width, overlap)))
         return _Walk(count, count * width, width)
+    text = batch
+
+    def at(epoch: int) -> tuple[int, int]:
+        width = min(batch_size(text, epoch), pool)
+        return steps_in_epoch(pool, width, stride(width, overlap)), width
+
+    if steps:
+        return _walk_steps(steps, pool, at)
+    last = math.ceil(epochs or 0) - 1
+    near = [at(epoch) for epoch in range(min(last + 1, MAX_EPOCHS_WALKED))]
+    later = last + 1 - len(near)
+    far = [at(last - i * later // EPOCHS_SAMPLED) for i in range(EPOCHS_SAMPLED)] if later else []
+    taken = sum(count for count, _ in near) + round(later * sum(count for count, _ in far) / EPOCHS_SAMPLED)
+    unused = math.floor((last + 1 - (epochs or 0)) * at(last)[0] + 1e-9)
+    return _Walk(taken - unused, (last + 1) * pool, max(width for _, width in [*near, *far]))
+
+
+def _walk_steps(steps: int, pool: int, at: Callable[[int], tuple[int, int]]) -> _Walk:
     taken = epoch = widest = 0
-    while epoch < MAX_EPOCHS_WALKED and (taken < steps if steps else epoch < (epochs or 0)):
-        width = min(batch_size(batch, epoch), pool)
-        widest = max(widest, width)
-        taken += steps_in_epoch(pool, width, stride(width, overlap))
-        epoch += 1
-    return _Walk(steps or taken, epoch * pool, widest)
+    while epoch < MAX_EPOCHS_WALKED and taken < steps:
+        count, width = at(epoch)
+        taken, epoch, widest = taken + count, epoch + 1, max(widest, width)
+    left = max(0, steps - taken)
+    return _Walk(steps, (epoch + left // at(epoch)[0]) * pool if left else epoch * pool, widest)
 
 
 def _evaluations(run: _Sizes, steps: int, pool: int) -> int:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paceline.data.batches import Composition
 from paceline.plan.cost import Facts, check_size, cost, facts_of
 from paceline.spec import Run
 from paceline.spec.argument import ArgumentError
@@ -68,6 +69,40 @@ def test_steps_and_rows(said: dict[str, Any], steps: int, rows: int) -> None:
     found = cost(run(**said), 1)
     assert found is not None
     assert (found.steps, found.rows) == (steps, rows)
+
+
+@pytest.mark.parametrize(
+    ("batch", "epochs", "miss"),
+    [
+        ("1 + epoch", 9_000, 0),
+        ("1 + epoch", 30_000, 0),
+        ("1 + epoch", 2.1, 0),
+        ("10 + 10 * epoch", 0.5, 0),
+        ("1 + epoch // 1000", 25_000.5, 0.01),
+        ("100 - epoch // 300", 25_000, 0.01),
+    ],
+)
+def test_growing_batches_have_as_many_steps_as_are_trained(batch: str, epochs: float, miss: float) -> None:
+    said = run(steps=None, epochs=epochs, batch=batch, subset=100)
+    found = cost(said, 1)
+    assert found is not None
+    assert found.steps == pytest.approx(Composition(said, 1200).total_steps(), rel=miss, abs=0)
+
+
+def test_the_examples_of_very_many_epochs_are_counted() -> None:
+    """As those of as many epochs, were they asked for."""
+    steps, epochs = (
+        cost(run(**said, batch="1 + epoch", subset=100), 1)
+        for said in ({"steps": 100_000}, {"steps": None, "epochs": 99_600, "evaluate_every": 5000})
+    )
+    assert steps is not None
+    assert epochs is not None
+    assert steps.seconds == pytest.approx(epochs.seconds, rel=0.05)
+
+
+def test_a_batch_that_comes_to_nothing_late_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="holds at least 1 example"):
+        check_size(run(steps=None, epochs=30_000, batch="20000 - epoch"))
 
 
 @pytest.mark.parametrize("batch", ["40 - 10 * epoch", "200 - 3 * epoch"])
