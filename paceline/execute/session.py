@@ -1,6 +1,5 @@
 """One `run` of a study: what is done already, what is missing, and the packs that will train it."""
 
-import sys
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -22,7 +21,7 @@ from paceline.plan.packs import Pack, pack
 from paceline.plan.stacks import MEMORY_SHARE
 from paceline.record.claim import Claim, waited
 from paceline.record.layout import FORMAT, StudyFolder, make_folder, write_json
-from paceline.record.machine import usable_cores
+from paceline.record.machine import accelerator, usable_cores
 from paceline.record.reader import PackState, RunState, read_packs, states
 from paceline.spec import Part, Run, Study, plain
 from paceline.spec.run import PARTS
@@ -120,7 +119,8 @@ def open_session(study: Study, out: Path, *, jobs: int | None = None, stack: boo
     runs = {run: state for run, state in states(packs).items() if run in ids}
     timed = study.measure == "time"
     spread = max((trial.run.devices for trial in trials), default=1) > 1 or members.processes() > 0
-    alone = timed or spread or _accelerated(study)
+    accelerated = any(trial.run.device != "cpu" for trial in trials) and accelerator()
+    alone = timed or spread or accelerated  # at an accelerator several processes only get in each other's way
     if spread and (stack or (jobs and jobs > 1)):
         raise StudyError("several devices train one run at a time; leave --jobs and --stack out.", key="devices")
     jobs_said = (jobs,) if jobs else (1,) if alone else tuple(sorted({1, usable_cores()}))
@@ -131,13 +131,6 @@ def open_session(study: Study, out: Path, *, jobs: int | None = None, stack: boo
 
 def _cost(run: Run, jobs: int) -> Cost | None:
     return cost(run, max(1, usable_cores() // jobs))
-
-
-def _accelerated(study: Study) -> bool:
-    """Whether runs go to an accelerator, which several processes would only get in each other's way at.
-    Looked for without torch, which takes seconds to import."""
-    asked = study.base.get("device", "auto")
-    return asked != "cpu" and (sys.platform == "darwin" or any(Path("/dev").glob("nvidia[0-9]*")))
 
 
 def stale_runs(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> frozenset[str]:

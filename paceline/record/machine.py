@@ -59,6 +59,15 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def accelerator(devices: Path = Path("/dev"), build: str | None = None) -> bool:
+    """Whether there seems to be one that torch can use: of NVIDIA, of AMD, of the host of WSL2, of Apple. Looked for
+    without torch, which takes seconds to import. `build`: torch's version, which says if it is for a CPU alone."""
+    if (build or _version("torch") or "").endswith("+cpu"):
+        return False
+    nodes = ("nvidia[0-9]*", "kfd", "dxg")
+    return sys.platform == "darwin" or any(any(devices.glob(node)) for node in nodes)
+
+
 def cpu_name() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

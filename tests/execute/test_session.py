@@ -13,6 +13,7 @@ from PIL import Image
 from paceline import api
 from paceline.errors import RecordError, StudyError
 from paceline.execute import provenance
+from paceline.execute import session as sessions
 from paceline.execute.session import Session, execute, open_session, set_stale_aside, unlike_data
 from paceline.record.claim import Claim
 from paceline.record.layout import StudyFolder, read_json
@@ -36,6 +37,23 @@ def trained(session: Session, **said: Any) -> list[str]:
 
 def packs(record: Path) -> set[str]:
     return {file.parent.name for file in record.glob("*/pack.json")}
+
+
+@pytest.mark.parametrize(
+    ("base", "compare", "jobs"),
+    [
+        ({}, {}, (1,)),
+        ({"device": "cpu"}, {}, (1, 4)),
+        ({"device": "cpu"}, {"device": ["cpu", "cuda"]}, (1,)),
+        ({}, {"device": ["cpu"]}, (1, 4)),
+    ],
+)
+def test_runs_at_an_accelerator_go_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: Any, compare: Any, jobs: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(sessions, "usable_cores", lambda: 4)
+    monkeypatch.setattr(sessions, "accelerator", lambda: True)
+    assert opened(write(tmp_path, {**SHORT, **base}, compare=compare)).jobs_said == jobs
 
 
 @either_way

@@ -61,6 +61,24 @@ def test_the_name_of_the_cpu_where_proc_is_not(monkeypatch: pytest.MonkeyPatch) 
     assert machine.cpu_name() == platform.processor() or platform.machine()
 
 
+@pytest.mark.parametrize(
+    ("node", "build", "found"),
+    [
+        ("nvidia0", "2.9.0", True),
+        ("nvidia0", "2.9.0+cu128", True),
+        ("nvidia0", "2.9.0+cpu", False),
+        ("nvidiactl", "2.9.0", False),
+        ("kfd", "2.9.0+rocm6.4", True),
+        ("dxg", "2.9.0", True),
+        ("null", "2.9.0", False),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "darwin", reason="it has one")
+def test_an_accelerator_is_looked_for_without_torch(tmp_path: Path, node: str, build: str, found: bool) -> None:
+    (tmp_path / node).touch()
+    assert machine.accelerator(tmp_path, build) is found
+
+
 def test_commit_and_changes_of_the_checkout_that_the_study_lies_in(tmp_path: Path) -> None:
     git(tmp_path, "init")
     assert describe(tmp_path)["git"] is None  # nothing committed yet
