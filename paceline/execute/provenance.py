@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from paceline.errors import RecordError, StudyError
 from paceline.execute import datafiles, neighbours
+from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.record import machine
 from paceline.record.layout import FORMAT, PackFolder, cannot_write, read_json, unreadable, write_json
@@ -214,7 +215,12 @@ def _data(run: Run, job: Job) -> Any:
     return _datasets[key]
 
 
-def note_machine(folder: PackFolder, run: Run, origin: dict[str, Any], job: Job) -> None:
+def notes(folder: PackFolder, dataset: Any) -> Iterator[Event]:
+    """What a person should know of the data."""
+    yield from (Event("note", folder.id, reason=f"{dataset.name}: {note}") for note in dataset.notes)
+
+
+def note_machine(folder: PackFolder, run: Run, dataset: Any, origin: dict[str, Any], job: Job) -> None:
     """Written at the pack's first run; where a resumed pack finds itself elsewhere, what was before is kept."""
     from paceline.train import device
 
@@ -228,6 +234,7 @@ def note_machine(folder: PackFolder, run: Run, origin: dict[str, Any], job: Job)
         "format": FORMAT,
         **here,
         "data": {**(before.get("data") or {}), str(run.data): origin["data"]},
+        "notes": {**(before.get("notes") or {}), str(run.data): list(map(str, dataset.notes))},
         "sources": {**(before.get("sources") or {}), **origin["sources"]},
         "earlier": _earlier(before, here),
     }

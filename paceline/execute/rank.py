@@ -95,7 +95,7 @@ def _record(
     from paceline.train.rows import Outcome, Row, Spent
 
     dataset = provenance.dataset(run, job)
-    yield from (Event("note", folder.id, name, reason=f"{dataset.name}: {note}") for note in dataset.notes)
+    yield from provenance.notes(folder, dataset)
     origin = provenance.origin(name, run, dataset.checksum, job)
     here = device.resolve(run.device)
     at = _newest(folder, team, here)
@@ -107,7 +107,7 @@ def _record(
     timing = "oversubscribed" if crowded else provenance.timing(job, resume["timing"] if resume else job.timing)
     noted = {"timing": timing, **provenance.noted(origin), "devices": team.size, "hosts": team.hosts}
     if writer is not None:
-        provenance.note_machine(folder, run, origin, job)
+        provenance.note_machine(folder, run, dataset, origin, job)
         writer.status(name, "running", **noted)
     files = provenance.files(job)
     saved, row = time.monotonic(), None

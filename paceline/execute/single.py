@@ -33,9 +33,9 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
     from paceline.train.rows import Outcome, Row, Spent
 
     dataset = provenance.dataset(run, job)
-    yield from (Event("note", folder.id, name, reason=f"{dataset.name}: {note}") for note in dataset.notes)
+    yield from provenance.notes(folder, dataset)
     origin = provenance.origin(name, run, dataset.checksum, job)
-    provenance.note_machine(folder, run, origin, job)
+    provenance.note_machine(folder, run, dataset, origin, job)
     resume = provenance.resume(folder, origin)
     timing = provenance.timing(job, resume["timing"] if resume else job.timing)
     noted = {"timing": timing, **provenance.noted(origin)}

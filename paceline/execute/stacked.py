@@ -108,8 +108,9 @@ class _Stack:
         members = dict(provenance.members(self.folder))
         runs = [members[name] for name in self.names]
         dataset = provenance.dataset(runs[0], self.job)
+        yield from provenance.notes(self.folder, dataset)
         origin = _origin(runs, dataset.checksum, self.job)
-        provenance.note_machine(self.folder, runs[0], origin, self.job)
+        provenance.note_machine(self.folder, runs[0], dataset, origin, self.job)
         left = set(dict(missing(self.folder, self.job)))
         without = [place for place, name in enumerate(self.names) if name not in left]
         if kept is None:

@@ -27,7 +27,12 @@ _HERE: dict[str, Shape] = {
     "git": lambda value: isinstance(value, dict) and text(value.get("commit")),
     "threads": count,
 }
-_SHAPES = {**_HERE, "data": named(text), "sources": named(text), "earlier": listed(mapping(_HERE))}
+_SHAPES = {
+    **_HERE,
+    **dict.fromkeys(("data", "sources"), named(text)),
+    "notes": named(listed(text)),
+    "earlier": listed(mapping(_HERE)),
+}
 
 
 def read_machine(folder: PackFolder) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from paceline import api
 from paceline.data.picture import png
@@ -23,6 +24,7 @@ from paceline.execute.worker import work
 from paceline.record.claim import Claim
 from paceline.record.examined import read_examined
 from paceline.record.layout import StudyFolder, read_json, write_json
+from paceline.record.machine import read_machine
 
 from .studies import ENDLESS, SHORT, after, files, job, lines, never, prepare, rows, standing, statuses, write
 from .zygote import until
@@ -74,6 +76,24 @@ def test_mistakes_are_pictured_from_the_data_of_their_run(tmp_path: Path) -> Non
     for name, run in provenance.members(StudyFolder(record).pack(pack)):
         examples = provenance.dataset(run, told).test.x
         assert all(mistake.png == png(examples[mistake.index]) for mistake in found[name].worst)
+
+
+@pytest.mark.parametrize("stack", [False, True])
+def test_notes_on_the_data_are_told_and_kept(tmp_path: Path, stack: bool) -> None:
+    for number in range(40):
+        place = tmp_path / "photos" / "ab"[number % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(place / f"{number}.png")
+    (tmp_path / "photos" / "a" / "0.png").write_bytes(b"rubbish")
+    data = {"name": "folder", "path": str(tmp_path / "photos"), "size": 8}
+    pack, record = prepare(tmp_path, {**SHORT, "data": data, "batch": 4}, stack=stack, repeat=2)
+    told = list(work(pack, job(record, tmp_path), never))
+    assert any(event.runs for event in told) is stack
+    (note,) = {event.reason for event in told if event.kind == "note"}
+    assert "1 corrupt image file was left out:\n  a/0.png: " in note
+    ((name, kept),) = read_machine(StudyFolder(record).pack(pack))["notes"].items()
+    assert name.startswith("folder(path=")
+    assert note.endswith(kept[0])
 
 
 def test_a_pack_that_somebody_has_is_skipped(tmp_path: Path) -> None:
