@@ -86,7 +86,7 @@ def test_notes_on_the_data_are_told_and_kept(tmp_path: Path, stack: bool) -> Non
         Image.new("RGB", (8, 8), (number, 0, 0)).save(place / f"{number}.png")
     (tmp_path / "photos" / "a" / "0.png").write_bytes(b"rubbish")
     data = {"name": "folder", "path": str(tmp_path / "photos"), "size": 8}
-    pack, record = prepare(tmp_path, {**SHORT, "data": data, "batch": 4}, stack=stack, repeat=2)
+    pack, record = prepare(tmp_path, {**SHORT, "data": data, "batch": 4}, stack=stack, repeat=1 + stack)
     told = list(work(pack, job(record, tmp_path), never))
     assert any(event.runs for event in told) is stack
     (note,) = {event.reason for event in told if event.kind == "note"}
