@@ -108,7 +108,7 @@ def _record(
     noted = {"timing": timing, **provenance.noted(origin), "devices": team.size, "hosts": team.hosts}
     if writer is not None:
         provenance.note_machine(folder, run, dataset, origin, job)
-        writer.status(name, "running", **noted)
+        writer.status(name, "running", step=resume["position"]["step"] if resume else 0, **noted)
     files = provenance.files(job)
     saved, row = time.monotonic(), None
     saving = float(resume.get("saving", 0.0)) if resume else 0.0  # seconds spent on checkpoints
@@ -142,6 +142,8 @@ def _record(
                 checkpoint.save(_kept(folder, item.step, team.rank), kept)
                 team.wait()
                 _drop(folder, team.rank, but=item.step)
+                if writer is not None:
+                    writer.status(name, "running", step=item.step, **noted)
                 saved, saving = time.monotonic(), saving + time.perf_counter() - begun
             if stopping:
                 items.close()  # type: ignore[attr-defined]

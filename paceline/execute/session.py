@@ -88,6 +88,13 @@ class Session:
         return self.ids - over
 
     @cached_property
+    def steps_kept(self) -> dict[str, int]:
+        """By run, the steps from which those go on that were stopped or killed."""
+        kept = {known.folder for known in self.packs if known.folder.kept()}
+        stopped = [state for state in self.runs.values() if state.status == "interrupted" and state.pack in kept]
+        return {state.run: step for state in stopped if (step := state.details.get("step"))}
+
+    @cached_property
     def left_out(self) -> dict[str, str]:
         """Runs that this machine cannot train, and why."""
         return unable(self.trials)

@@ -39,7 +39,7 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
     resume = provenance.resume(folder, origin)
     timing = provenance.timing(job, resume["timing"] if resume else job.timing)
     noted = {"timing": timing, **provenance.noted(origin)}
-    writer.status(name, "running", **noted)
+    writer.status(name, "running", step=resume["position"]["step"] if resume else 0, **noted)
     files = provenance.files(job)
     items = train(run, dataset, job.folder, resume, cores=job.threads, files=files, timed=job.timed)
     saved, kept = time.monotonic(), resume is not None
@@ -66,6 +66,7 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
                 noted["timing"] = provenance.timing(job, noted["timing"])
                 begun = time.perf_counter()
                 provenance.save(folder, {**item.snapshot(), **origin, "timing": noted["timing"], "saving": saving})
+                writer.status(name, "running", step=item.step, **noted)
                 saving += time.perf_counter() - begun
                 saved, kept = time.monotonic(), True
             if stopping:

@@ -118,7 +118,8 @@ class _Stack:
         items = train_stack(runs, dataset, self.job.folder, kept, self.job.threads, without, provenance.files(self.job))
         alive = [name for name in self.names if name in left]
         noted = {"timing": "stacked", **provenance.noted(origin)}
-        self.writer.statuses({name: {"status": "running", **noted} for name in alive})
+        begun = {"status": "running", "step": kept["position"][0] if kept else 0, **noted}
+        self.writer.statuses(dict.fromkeys(alive, begun))
         yield Event("began", self.folder.id, runs=tuple(alive))
         saved, saves = time.monotonic(), kept is not None
         said: list[Any] = []
@@ -132,6 +133,7 @@ class _Stack:
             stopping = stop()
             if stopping or time.monotonic() - saved > provenance.CHECKPOINT_SECONDS:
                 self._save(item.snapshot(), origin)
+                self.writer.statuses({name: {"status": "running", "step": item.step, **noted} for name in alive})
                 saved, saves = time.monotonic(), True
             if stopping:
                 items.close()  # type: ignore[attr-defined]

@@ -26,9 +26,10 @@ def estimate(
     jobs: int = 1,
     measured: Mapping[str, float] | None = None,
     seconds: float | None = None,
+    kept: Mapping[str, int] | None = None,
 ) -> Estimate:
     """`measured`: wall seconds of finished runs that trained in a row; their ratio to the model corrects the rest.
-    `seconds`: of all packs together, where they have been worked out already."""
+    `seconds`: of all packs together, where they have been worked out already. `kept`: by run, steps that are made."""
     ids = [trial.id for pack in packs for trial in pack.trials]
     known = [cost for run in ids if (cost := costs.get(run))]
     factor, count = _correction(costs, measured or {})
@@ -37,11 +38,13 @@ def estimate(
     at_once = max(1, min(jobs, len(packs)))
     if seconds is None:
         seconds = sum(cost.seconds for cost in known) / at_once
+    steps = sum(cost.steps for cost in known)
+    left = steps - sum(min(made, cost.steps) for run, made in (kept or {}).items() if (cost := costs.get(run)))
     return Estimate(
         runs=len(ids),
         packs=len(packs),
-        steps=sum(cost.steps for cost in known),
-        minutes=(start + seconds * factor) / 60,
+        steps=left,
+        minutes=(start + seconds * factor * (left / steps if steps else 1.0)) / 60,
         memory_gb=max((_bytes(pack, costs) for pack in packs), default=0.0) * at_once / 2**30,
         disk_mb=(rows * ROW_BYTES + len(packs) * PACK_BYTES) / 2**20,
         unknown=len(ids) - len(known),

@@ -64,6 +64,10 @@ class PackFolder:
     def checkpoint(self) -> Path:
         return self.path / "checkpoint"
 
+    def kept(self) -> bool:
+        """Whether there is a state to resume from; of several devices each has its own."""
+        return any(self.path.glob(f"{self.checkpoint.name}*"))
+
     @property
     def claim(self) -> Path:
         return self.path / "claim"

@@ -42,11 +42,12 @@ def _cost(session: Session, missing: set[str]) -> list[str]:
     stacks = any(pack.stacked for pack in fresh)
     measured = {} if stacks or _by_speeds(session) else _measured(session)
     seconds = session.choice.seconds if missing == session.missing() else None
-    expected = estimate(packs, session.costs, jobs=session.jobs, measured=measured, seconds=seconds)
+    made = {run: step for run, step in session.steps_kept.items() if run in missing}
+    expected = estimate(packs, session.costs, jobs=session.jobs, measured=measured, seconds=seconds, kept=made)
     lines = [
         f"To train: {counted(expected.runs, 'run')} in {counted(len(fresh) + len(kept), 'pack')}{_steps(expected)}."
     ]
-    lines += _ways(session, fresh)
+    lines += [*_continued(session, made), *_ways(session, fresh)]
     if expected.runs > expected.unknown:
         lines.append(
             f"Estimate: {_minutes(expected)}, {expected.memory_gb:.1f} GB of memory, "
@@ -55,6 +56,18 @@ def _cost(session: Session, missing: set[str]) -> list[str]:
     if expected.unknown:
         lines.append(f"{expected.unknown} runs use parts of your own: their size is known only when they are built.")
     return [*lines, *_stale(session)]
+
+
+def _continued(session: Session, made: dict[str, int]) -> list[str]:
+    """Where runs that were broken off go on."""
+    if not made:
+        return []
+    first, last = min(made.values()), max(made.values())
+    lengths = {cost.steps if (cost := session.costs.get(run)) else None for run in made}
+    total = lengths.pop() if len(lengths) == 1 else None
+    steps = f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
+    verb = "continues" if len(made) == 1 else "continue"
+    return [f"{counted(len(made), 'run')} {verb} from {steps}{f' of {total:,}' if total else ''}."]
 
 
 def _ways(session: Session, fresh: list[Pack]) -> list[str]:
@@ -145,7 +158,8 @@ def begin(session: Session, retry_failed: bool) -> tuple[list[str], Tally]:
     lines += [*_left_out(out), *_namesake(session)]
     labels = {trial.id: label(trial.case, trial.axes, trial.run.seed) for trial in session.trials}
     steps = {run: cost.steps for run in missing if (cost := session.costs.get(run))}
-    return lines, Tally(len(session.ids), ended, labels, steps)
+    made = sum(step for run, step in session.steps_kept.items() if run in steps)
+    return lines, Tally(len(session.ids), ended, labels, steps, made)
 
 
 def _left_out(out: dict[str, str]) -> list[str]:

@@ -17,7 +17,7 @@ LINE_SECONDS = 10.0
 class Tally:
     """Counts what has happened, whoever shows it."""
 
-    def __init__(self, total: int, done: int, labels: dict[str, str], steps: dict[str, int]) -> None:
+    def __init__(self, total: int, done: int, labels: dict[str, str], steps: dict[str, int], made: int = 0) -> None:
         self.total, self.done = total, done
         self.ended: dict[str, int] = {}
         self.running: dict[str, tuple[int, int]] = {}
@@ -26,7 +26,7 @@ class Tally:
         self.noted: set[str] = set()  # about the data, each said once
         self._labels, self._steps = labels, steps
         self._began = time.monotonic()
-        self._steps_before = sum(steps.values())
+        self._steps_before = sum(steps.values()) - made  # by those that were broken off
 
     def take(self, event: Event) -> None:
         if event.kind in ("began", "progress"):

@@ -193,6 +193,25 @@ def test_staleness_is_of_a_run_not_of_its_pack(tmp_path: Path) -> None:
     assert opened(file).stale == {first}
 
 
+@either_way
+def test_where_runs_go_on_that_were_broken_off(tmp_path: Path, stack: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "CHECKPOINT_SECONDS", 0.0)
+    file = write(tmp_path, {**SHORT, "steps": 400, "evaluate_every": 100}, repeat=2)
+    assert opened(file, stack=stack).steps_kept == {}
+    events = execute(opened(file, stack=stack))
+    step = next(event.step for event in events if event.kind == "progress")
+    events.close()  # type: ignore[attr-defined]
+    kept = opened(file, stack=stack).steps_kept
+    assert (len(kept), set(kept.values())) == (2 if stack else 1, {step})
+    again = execute(opened(file, stack=stack))
+    next(event for event in again if event.kind == "began")
+    again.close()  # type: ignore[attr-defined]
+    assert opened(file, stack=stack).steps_kept == kept, "killed before it went on"
+    for checkpoint in tmp_path.glob("runs/s/*/checkpoint"):
+        checkpoint.unlink()
+    assert opened(file, stack=stack).steps_kept == {}, "they start anew"
+
+
 READS = """
 from pathlib import Path
 import numpy as np

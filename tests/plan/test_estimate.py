@@ -46,6 +46,13 @@ def test_seconds_that_were_worked_out_already_stand() -> None:
     assert found.minutes == pytest.approx(10 + START)
 
 
+def test_steps_that_are_made_are_not_made_again() -> None:
+    found = estimate([Pack((A, B)), Pack((C,))], COSTS, kept={"a": 60, "c": 20})
+    assert found.steps == 90
+    assert found.minutes == pytest.approx(1.5 * 90 / 150 + START)
+    assert estimate([Pack((A,))], COSTS, kept={"a": 100}).minutes == pytest.approx(START)
+
+
 def test_the_runs_of_a_stack_share_the_machine_and_add_up_their_memory() -> None:
     costs = {run: Cost(10, 1, 1.0, 2.0**30, stack_bytes=2.0**29) for run in "abc"}
     assert estimate([Pack((A, B, C))], costs).memory_gb == pytest.approx(1.0)

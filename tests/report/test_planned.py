@@ -119,6 +119,29 @@ def test_failed_runs_that_are_tried_again_are_part_of_the_estimate(tmp_path: Pat
     assert tally.total == 2
 
 
+@pytest.mark.parametrize(
+    ("steps", "line"),
+    [
+        ([400_000, 400_000], "2 runs continue from step 400,000 of 1,000,000."),
+        ([100_000, 700_000], "2 runs continue from steps 100,000 to 700,000 of 1,000,000."),
+        ([800_000, None], "1 run continues from step 800,000 of 1,000,000."),
+    ],
+)
+def test_runs_that_were_broken_off_are_said_to_continue(tmp_path: Path, steps: list[int | None], line: str) -> None:
+    long = {"base": {"steps": 1_000_000, "evaluate_every": 1_000_000}}
+    session = opened(tmp_path, **long)
+    sessions.make_folder(session.folder.path)
+    (pack,) = sessions._settle_packs(session, session.missing())
+    stopped = {run: {"status": "interrupted", "step": step} for run, step in zip(session.ids, steps, strict=True)}
+    (session.folder.path / pack / "status.json").write_text(json.dumps({"format": 1, "runs": stopped}))
+    (session.folder.path / pack / "rows.jsonl").touch()
+    assert planned(opened(tmp_path, **long))[2] == "To train: 2 runs in 1 pack, 2,000,000 steps."
+    (session.folder.path / pack / "checkpoint").touch()
+    session = opened(tmp_path, **long)
+    assert planned(session)[2:4] == ["To train: 2 runs in 1 pack, 1,200,000 steps.", line]
+    assert line in begin(session, retry_failed=False)[0]
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
 def test_a_hundred_thousand_runs_are_planned_in_little_memory(tmp_path: Path) -> None:
     driver = """

@@ -67,6 +67,15 @@ def test_the_runs_of_a_stack_that_was_given_up_are_at_work_one_by_one() -> None:
     assert _at_work(other) == [("a stack of 2 runs", (0, 100)), ("seed 0", (0, 0))]
 
 
+def test_steps_made_before_it_was_broken_off_took_no_time_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 60.0])
+    monkeypatch.setattr("paceline.report.terminal.time.monotonic", lambda: next(clock))
+    made = Tally(2, 0, LABELS, {"a": 100, "b": 100}, 100)
+    for event in (began("a", "b"), at(75, "a", "b")):
+        made.take(event)
+    assert made.eta == "1 min"
+
+
 def test_what_is_left_is_reckoned_from_all_steps_of_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 60.0])
     monkeypatch.setattr("paceline.report.terminal.time.monotonic", lambda: next(clock))
