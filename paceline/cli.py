@@ -194,15 +194,15 @@ def run(
 
 def _end(session: Any) -> None:
     """The last line and the exit code."""
+    from paceline.report.failures import failures
+
     standing = session.standing()
     failed, total = standing.get("failed", 0), len(session.ids)
     ended = standing.get("done", 0) + standing.get("diverged", 0)
     where = session.folder.path
     print(f"{ended} of {total} done. Records: {where}")
     if failed:
-        first = next(state for state in session.runs.values() if state.status == "failed")
-        print(f"{failed} failed, the first with: {first.details.get('reason')}")
-        print(f"Its traceback is in {first.pack.status}; --retry-failed tries again.")
+        print(*failures(session.runs.values()), sep="\n")
     waiting = len(session.missing() & session.left_out.keys())
     if waiting:
         print(f"{waiting} are left for a machine that can train them: the same command there, into the same folder.")

@@ -145,7 +145,7 @@ def test_a_failed_run_keeps_its_traceback_and_the_study_goes_on(cli, study_file,
     code, out, err = cli("run", file)
     assert code == 1
     assert "1 of 2 done" in out
-    assert "1 failed, the first with: ValueError: glass" in out
+    assert f"1 run failed: ValueError: glass ({parts}, line 3, in net)\n" in out
     assert "Traceback" not in out + err
     status = [json.loads(p.read_text()) for p in Path("runs").rglob("status.json")]
     failed = [run for pack in status for run in pack["runs"].values() if run["status"] == "failed"]

@@ -24,6 +24,7 @@ class Tally:
         self.stack_of: dict[str, str] = {}  # the pack of a run that trains in a stack
         self.best: tuple[float, str] | None = None
         self.noted: set[str] = set()  # about the data, each said once
+        self.failed: set[str] = set()  # why runs did, each said once
         self._labels, self._steps = labels, steps
         self._began = time.monotonic()
         self._steps_before = sum(steps.values()) - made  # by those that were broken off
@@ -96,8 +97,7 @@ def _lines(events: Iterable[Event], tally: Tally, console: Console) -> Event | N
         _note(event, tally, console)
         if event.kind == "skipped":
             _say(console, f"pack {event.pack} is being trained by another process")
-        if event.kind == "ended" and event.status == "failed":
-            _say(console, f"failed: {tally.label(event.run)}: {event.reason}")
+        _fail(event, tally, console)
         if time.monotonic() - said > LINE_SECONDS or (event.kind == "ended" and tally.done == tally.total):
             said = time.monotonic()
             _say(console, tally.words())
@@ -108,6 +108,13 @@ def _note(event: Event, tally: Tally, console: Console) -> None:
     if event.kind == "note" and event.reason not in tally.noted:
         tally.noted.add(event.reason)
         _say(console, f"Note: {event.reason}")
+
+
+def _fail(event: Event, tally: Tally, console: Console) -> None:
+    """The first run that fails by a reason; how many did is said at the end."""
+    if event.kind == "ended" and event.status == "failed" and event.reason not in tally.failed:
+        tally.failed.add(event.reason)
+        _say(console, f"failed: {tally.label(event.run)}: {event.reason}")
 
 
 def _say(console: Console, text: str) -> None:
@@ -124,8 +131,7 @@ def _live(events: Iterable[Event], tally: Tally, console: Console) -> Event | No
             if event.kind == "refused":
                 return event
             _note(event, tally, console)
-            if event.kind == "ended" and event.status == "failed":
-                _say(console, f"failed: {tally.label(event.run)}: {event.reason}")
+            _fail(event, tally, console)
             bar.update(task, completed=tally.done)
             live.update(_panel(bar, tally))
     return None

@@ -120,6 +120,16 @@ def test_a_stack_on_a_terminal_and_in_a_log(terminal: bool) -> None:
     assert ("3 of 4 done, 1 failed" in text) == terminal
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_runs_that_fail_by_the_same_reason_are_told_once(terminal: bool) -> None:
+    why = {"a": "glass", "b": "glass", "c": "stone", "d": "glass"}
+    events = [Event("ended", "p", run, status="failed", reason=reason) for run, reason in why.items()]
+    text, _ = shown([began(*RUNS), *events], terminal)
+    assert [text.count(f"failed: {said}") for said in ("seed 0: glass", "seed 1: ", "seed 2: stone", "seed 3: ")] == [
+        *(1, 0, 1, 0)
+    ]
+
+
 def test_the_panel_names_the_stack() -> None:
     out = Console(file=io.StringIO(), width=100, record=True)
     out.print(_panel(Progress(console=out), tally(began(*RUNS), at(10, *RUNS))))
