@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 Sets = list[str] | Mapping[str, Any]
-STALE = "{} of these runs are stale: own parts have changed since."
+STALE = "{} of these runs are stale: own parts or data have changed since."
 EXPORTS = ("csv", "parquet", "tensorboard")
 WORDS = ("question", "published", "assumed")  # of a study, which change no run
 

@@ -94,7 +94,7 @@ def test_an_edited_model_is_told(file, tmp_path):
     (tmp_path / "mine.py").write_text(NET + "# changed\n")
     found = paceline.run(study)
     assert found.stale == 2
-    assert found.notes == ("2 of these runs are stale: own parts have changed since.",)
+    assert found.notes == ("2 of these runs are stale: own parts or data have changed since.",)
     (tmp_path / "mine.py").unlink()
     assert paceline.results("own").stale == 0
 
@@ -122,7 +122,7 @@ def test_progress_is_shown_to_who_asks(file, capsys):
 
 
 def test_plan_page_and_export(file, tmp_path):
-    assert "2 runs: 2 settings (lr) x 1 seeds" in plan(file)
+    assert "2 runs: 2 settings (lr) x 1 seed" in plan(file)
     assert not Path("runs").exists()
     found = paceline.run(file)
     assert found.page() == found.folder / "report.html"

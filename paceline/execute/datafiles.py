@@ -26,7 +26,7 @@ def files_hash(part: Part, folder: Path) -> str | None:
     from paceline.data.imagefiles import Archive, content_of
 
     if part.name == "folder":
-        return _images_hash(Path(part.complete["path"]).expanduser())
+        return _images_hash(folder / Path(part.complete["path"]).expanduser())
     if not part.own:
         return None
     found = sorted(set(_named(part, folder)))

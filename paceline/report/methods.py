@@ -14,8 +14,8 @@ from paceline.spec import Study
 
 _SELECT = {
     "validation": "Tuned values were chosen on the validation split by their mean over seeds and are reported on test.",
-    "test": "Tuned values were chosen on the test split itself, as the source did: its figures flatter a little.",
-    "best_epoch": "Each run is reported at its best epoch on the test split, as the source did: its figures flatter.",
+    "test": "Tuned values were chosen on the test split itself{}: figures flatter a little.",
+    "best_epoch": "Each run is reported at its best epoch on the test split{}: figures flatter.",
 }
 
 
@@ -28,7 +28,8 @@ def methods(study: Study, runs: pl.DataFrame, folder: Path | None = None) -> str
 
 def _selection(study: Study) -> list[str]:
     tuned = study.tune or any(case.get("tune") for case in study.cases.values())
-    return [_SELECT[study.select]] if tuned or study.select == "best_epoch" else []
+    source = ", as the source did" if study.published else ""
+    return [_SELECT[study.select].format(source)] if tuned or study.select == "best_epoch" else []
 
 
 def _what(study: Study, runs: pl.DataFrame) -> str:

@@ -22,7 +22,8 @@ def planned(session: Session) -> list[str]:
     settings = len({id(trial.axes) for trial in session.trials})
     axes = ", ".join(axis_names(session.trials)) or "no axes"
     lines = [f"{study.name}: {study.question}"] if study.question else [study.name]
-    lines.append(f"{len(session.ids)} runs: {settings} settings ({axes}) x {study.repeat} seeds; {_done(session)}")
+    size_ = f"{counted(settings, 'setting')} ({axes}) x {counted(study.repeat, 'seed')}"
+    lines.append(f"{counted(len(session.ids), 'run')}: {size_}; {_done(session)}")
     return [*lines, *filter(None, [size(study)]), *_cost(session, missing)]
 
 
@@ -82,14 +83,14 @@ def _ways(session: Session, fresh: list[Pack]) -> list[str]:
         tried = " if that proves the same and faster" if _unknown(session) else ""
         lines.append(f"Stacked: {sum(stacks)} runs in {shared} of {sizes}{tried}{side}.")
     if alone and session.study.measure == "time":
-        lines.append(f"In a row: {len(alone)} runs, because the study measures time.")
+        lines.append(f"In a row: {counted(len(alone), 'run')}, because the study measures time.")
     elif alone:
         reasons: dict[str, int] = {}
         for key, group in session.groups.items():
             why = session.choice.why.get(key, "no other is left to stack it with")
             reasons[why] = reasons.get(why, 0) + sum(trial.id in alone for trial in group.trials)
         said = "; ".join(f"{count}: {why}" for why, count in reasons.items() if count)
-        lines.append(f"In a row: {len(alone)} runs{side}. Not stacked, {said}.")
+        lines.append(f"In a row: {counted(len(alone), 'run')}{side}. Not stacked, {said}.")
     return lines
 
 

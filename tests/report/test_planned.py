@@ -55,7 +55,7 @@ def ways(session: Session) -> list[str]:
             {"cases": {"a": {"tune": {"lr": [0.1, 0.2]}}, "b": {"batch": 5}}, "repeat": 1},
             [
                 "Stacked: 2 runs in 1 stack of 2.",
-                "In a row: 1 runs. Not stacked, 1: no other run has the same data, model, loss and batch.",
+                "In a row: 1 run. Not stacked, 1: no other run has the same data, model, loss and batch.",
             ],
         ),
         (
@@ -77,7 +77,7 @@ def test_parts_of_ones_own_are_tried(tmp_path: Path) -> None:
     assert ways(opened(tmp_path, base=own, repeat=3)) == [
         "Stacked: 3 runs in 1 stack of 3 if that proves the same and faster."
     ]
-    assert ways(opened(tmp_path, base=own, repeat=1)) == ["In a row: 1 runs. Not stacked, 1: parts of your own."]
+    assert ways(opened(tmp_path, base=own, repeat=1)) == ["In a row: 1 run. Not stacked, 1: parts of your own."]
     assert "3 runs use parts of your own" in planned(opened(tmp_path, base=own, repeat=3))[-1]
 
 
@@ -98,7 +98,7 @@ def test_only_what_is_new_is_counted(tmp_path: Path) -> None:
     sessions.make_folder(session.folder.path)
     sessions._settle_packs(session, session.missing())
     grown = opened(tmp_path, tune={"lr": [0.1, 0.2]}, repeat=1)
-    assert ways(grown) == ["In a row: 1 runs. Not stacked, 1: no other is left to stack it with."]
+    assert ways(grown) == ["In a row: 1 run. Not stacked, 1: no other is left to stack it with."]
     grown = opened(tmp_path, tune={"lr": [0.1, 0.2, 0.3]}, stack=False)
     assert ways(grown) == ["In a row: 4 runs. Not stacked, 4: as asked."]
     assert "To train: 6 runs in 2 packs, 36 steps." in planned(grown)
