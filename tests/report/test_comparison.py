@@ -17,6 +17,7 @@ from paceline.record.layout import FORMAT, StudyFolder, write_json
 from paceline.report.charts.ratios import ROWS, ratio_numbers
 from paceline.report.comparison import brief, printed, table
 from paceline.report.comparison_page import page, write_comparison
+from paceline.report.markup import prose
 from paceline.spec import plain
 from paceline.spec.document import parse
 from paceline.spec.study import from_document
@@ -317,7 +318,7 @@ def test_the_page(sides: tuple[Path, Path], tmp_path: Path) -> None:
     assert not re.search(r"""<(script|link|img|iframe)[^>]+(src|href)=|@import|url\(""", own)
     for words in (
         *found.sentences,
-        *found.notes,
+        *map(prose, found.notes),
         "Fast CPU",
         'id="times"',
         'id="results"',
