@@ -20,7 +20,7 @@ from paceline.execute.calibrate import calibrate
 from paceline.execute.capable import unable
 from paceline.execute.events import Event
 from paceline.execute.members import follow, follows
-from paceline.execute.session import execute, open_session, set_stale_aside, stale_runs
+from paceline.execute.session import execute, open_session, set_stale_aside, stale_runs, unlike_data
 from paceline.gallery import gallery
 from paceline.plan.expand import Trial, expand
 from paceline.record.layout import StudyFolder, read_json, studies
@@ -247,7 +247,8 @@ def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:
     rows = read_rows(packs)
     runs = run_table(trials, packs, rows, stored.select)
     stale = _stale(stored, trials, packs)
-    notes = [*_outdated(study, stored, folder), *([STALE.format(stale)] if stale else [])]
+    unlike = unlike_data(trials, states(packs))
+    notes = [*_outdated(study, stored, folder), *([STALE.format(stale)] if stale else []), *unlike]
     table = setting_table(stored, runs)
     return Results(stored, runs, join_rows(trials, rows, packs), table, folder.path, stale, tuple(notes))
 

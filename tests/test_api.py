@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import paceline
 from paceline.api import plan
@@ -17,6 +18,10 @@ tune: {lr: [0.1, 1.0]}
 repeat: 1
 scales:
   quick: {steps: 2}
+"""
+PHOTOS = """
+name: photos
+base: {data: {name: folder, path: photos, size: 8}, model: softmax, optimizer: gd, lr: 0.1, batch: 4, steps: 4}
 """
 NET = (
     "from torch import nn\ndef net(input_shape, classes): return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))\n"
@@ -97,6 +102,25 @@ def test_an_edited_model_is_told(file, tmp_path):
     assert found.notes == ("2 of these runs are stale: own parts or data have changed since.",)
     (tmp_path / "mine.py").unlink()
     assert paceline.results("own").stale == 0
+
+
+def test_images_left_out_and_images_changed_between_runs_are_told(study_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for place in range(24):
+        kind = tmp_path / "photos" / ("dark" if place % 2 else "light")
+        kind.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (8, 8), 30 * (place % 2) + place).save(kind / f"{place}.png")
+    (tmp_path / "photos" / "dark" / "bad.png").write_text("no image")
+    photos = study_file(PHOTOS, "photos.yaml")
+    first = paceline.run(photos, seeds=1)
+    assert first.notes == ()
+    assert any(
+        "photos, size=8): 1 corrupt image file was left out: dark/bad.png" in note for note in first.answer.notes
+    )
+    Image.new("L", (8, 8), 200).save(tmp_path / "photos" / "dark" / "1.png")
+    stale, unlike = paceline.run(photos, seeds=2).notes
+    assert stale == "1 of these runs are stale: own parts or data have changed since."
+    assert "photos, size=8) changed between runs: sha256:" in unlike
 
 
 def test_run_takes_what_load_takes(file, capsys):

@@ -197,20 +197,23 @@ def dataset(run: Run, job: Job) -> Any:
     from paceline.train.features import embedded
 
     seed = run.seed if run.weights == "none" else None
-    key = (run.data, job.data, job.folder, run.model, run.weights, seed, run.image_size, run.normalize, run.device)
+    made = _data(run, job)
+    key = (run.model, run.weights, seed, run.image_size, run.normalize, run.device)
     if key not in _features:
         _features.clear()
-        _features[key] = embedded(run, _data(run, job), job.folder, files(job))
+        _features[key] = embedded(run, made, job.folder, files(job))
     return _features[key]
 
 
 def _data(run: Run, job: Job) -> Any:
+    """Read anew when its files or its source have changed: a notebook lives long."""
     from paceline.train import build
 
-    key = (run.data, job.data, job.folder)
+    source = source_hash(run.data, job.folder) if run.data.own else None
+    key = (run.data, job.data, job.folder, source, datafiles.files_hash(run.data, job.folder))
     if key not in _datasets:
-        _datasets.clear()
-        _pictures.clear()
+        for kept in (_datasets, _features, _pictures):
+            kept.clear()
         _datasets[key] = build.data(run, files(job), job.folder)
     return _datasets[key]
 

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from paceline.record.layout import StudyFolder
+from paceline.record.reader import read_machines
 from paceline.report.devices import Scaled, scaled
 from paceline.report.facts import Facts, Recorded, gather
 from paceline.report.fit import over_fitted
@@ -21,6 +24,8 @@ from paceline.spec import Study
 
 if TYPE_CHECKING:
     from paceline.report.charts import Figure
+
+MOST_NOTES = 5  # on the data
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,7 +102,7 @@ def answer(
         question=facts.study.question,
         sentences=sentences(facts),
         sheets=sheets(facts, said, found, price),
-        notes=(*_notes(facts), *(() if timed else of_time)),
+        notes=(*_notes(facts), *_of_data(folder), *(() if timed else of_time)),
         methods=methods(facts.study, facts.runs, folder),
         published=said,
         facts=facts,
@@ -110,6 +115,14 @@ def answer(
 def _notes(facts: Facts) -> list[str]:
     made = (_few_seeds, _same_seeds, _selection, _seconds, _unfinished, _behind_in_seeds, _over_fitting)
     return [note for make in made if (note := make(facts))]
+
+
+def _of_data(folder: Path | None) -> list[str]:
+    """What was noted of the data when they were read, as images that were left out."""
+    machines = chain(*read_machines(StudyFolder(folder)).values()) if folder else ()
+    each = chain(*((machine.get("notes") or {}).items() for machine in machines))
+    said = (" ".join(f"{data}: {note}".split()) for data, notes in each for note in notes)
+    return list(dict.fromkeys(said))[:MOST_NOTES]
 
 
 def _few_seeds(facts: Facts) -> str:
@@ -126,7 +139,7 @@ def _same_seeds(facts: Facts) -> str:
     if 2 * len(facts.alike) < facts.best["mean"].count() or not facts.alike:
         return ""  # one or two alike are chance
     who = "every setting" if facts.exact else listed(facts.alike)
-    return f"The seeds of {who} gave the same value to four digits: their number says nothing about noise there."
+    return f"The seeds of {who} gave the same value: their number says nothing about noise there."
 
 
 def _selection(facts: Facts) -> str:
