@@ -15,11 +15,12 @@ A finding of `published` is words, or words with what they claim, of settings na
       - {finding: pinning saves 40 %, untestable: there is no GPU here}
 
 `asked` in the place of `finding` is a question of our own: its verdict is yes or no. `of: epochs to stable` judges
-those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `over:
-data.split_seed` takes the values of that axis for the draws, and the mean over seeds at each; `size: full` leaves it
-unjudged at a smaller size of the study, unless that trains the settings it names as the full one does; `device: cuda`
-leaves it unjudged by runs on anything else. Where a row names several settings, and the others do not name the axis
-in which they differ, they are paired along it; else it stands for the best of them. Definitions: docs/definitions.md.
+those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `among: {case: [a,
+b]}` holds a best or worst against these alone; `over: data.split_seed` takes the values of that axis for the draws,
+and the mean over seeds at each; `size: full` leaves it unjudged at a smaller size of the study, unless that trains
+the settings it names as the full one does; `device: cuda` leaves it unjudged by runs on anything else. Where a row
+names several settings, and the others do not name the axis in which they differ, they are paired along it; else it
+stands for the best of them. Definitions: docs/definitions.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -107,6 +108,8 @@ def _wrong(kind: str, item: Row) -> str:
     """What is wrong with the shape of a claim; empty if nothing."""
     if not _readable(kind, item[kind]):
         return f"{kind} names {_NAMES[kind][2]}, each as {{optimizer: adam}}"
+    if "among" in item and not isinstance(item["among"], dict):
+        return f"among names settings as {{case: [a, b]}}, not {item['among']!r}"
     words = [key for key in ("within", "by", "at_most") if key in item and type(item[key]) not in (int, float)]
     return f"{words[0]} is a number, not {item[words[0]]!r}" if words else ""
 

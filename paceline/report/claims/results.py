@@ -66,10 +66,13 @@ def worst(facts: Facts, item: Row) -> Judged:
 
 
 def _extreme(facts: Facts, item: Row, row: Row, sign: int) -> Judged:
-    """Held against all compared settings; where it names tuned values, each setting against its own others."""
+    """Held against all compared settings, or those that `among` names; where it names tuned values, each setting
+    against its own others."""
     mine = settings_of(facts, row)
     if not any(tuned in axes_of(facts, row) for tuned in facts.columns.tune):
-        return _against(facts, item, mine, facts.best, sign)
+        among = settings_of(facts, item["among"]) if "among" in item else facts.best
+        rivals = facts.best.filter(pl.col("label").is_in([*among["label"], *mine["label"]]))
+        return _against(facts, item, mine, rivals, sign)
     own = [pl.col("label") == label for label in mine["label"].unique(maintain_order=True)]
     return together([_against(facts, item, mine.filter(one), facts.settings.filter(one), sign) for one in own])
 
