@@ -3,6 +3,7 @@
 Each has one device. Alone, every word here costs nothing.
 """
 
+import gc
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -110,6 +111,7 @@ def gathered(kind: str, devices: int, room: str = "team") -> Iterator[Team]:
         yield Team(rank, devices, math.ceil(devices / int(os.environ.get("LOCAL_WORLD_SIZE", size))))
     finally:
         dist.destroy_process_group()
+        gc.collect()  # of cycles that keep its threads: alive at exit, they may end the process by a signal
 
 
 def hang_seconds() -> float:
