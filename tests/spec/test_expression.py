@@ -15,10 +15,11 @@ leaves = st.integers(0, 99).map(str) | st.sampled_from(["epoch", "0.5", "1e-3", 
 
 
 def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Powers of powers in brackets: a tower of them has more digits than Python's whole numbers find room for."""
     operators = st.sampled_from(["+", "-", "*", "/", "//"])
     return (
         st.tuples(inner, operators, inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})")
-        | st.tuples(inner, st.sampled_from("23")).map(lambda t: f"{t[0]} ** {t[1]}")
+        | st.tuples(inner, st.sampled_from("23")).map(lambda t: f"({t[0]}) ** {t[1]}")
         | inner.map(lambda t: f"-{t}")
         | st.tuples(st.sampled_from(["min", "max"]), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})")
     )
