@@ -44,8 +44,14 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "gallery": (),
 }
-FRONT = ("__init__", "__main__", "api", "cli", "cli_complete", "cli_data", "cli_options")
-LIGHT = ("errors", "cli_complete", "cli_data", "cli_options")  # what the command line imports at its start
+FRONT = ("__init__", "__main__", "api", "cli", "cli_complete", "cli_data", "cli_options", "cli_results")
+LIGHT = (
+    "errors",
+    "cli_complete",
+    "cli_data",
+    "cli_options",
+    "cli_results",
+)  # what the command line imports at its start
 WORKER = ("data", "train")  # of the files of execute that run in a worker, inside their functions
 _TRAINING = (
     "worker",

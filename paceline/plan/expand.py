@@ -13,10 +13,11 @@ from paceline.plan.cost import check_size
 from paceline.plan.sample import sample
 from paceline.spec import identity, signature
 from paceline.spec.argument import ArgumentError
+from paceline.spec.check import check
 from paceline.spec.document import KeyPath
 from paceline.spec.part import Part
 from paceline.spec.part import read as read_part
-from paceline.spec.run import GROUPS, PARTS, Loader, Run, check, construct, refuse_unknown
+from paceline.spec.run import GROUPS, PARTS, Loader, Run, construct, refuse_unknown
 from paceline.spec.study import MAX_RUNS, Study, said
 
 Said = tuple[Any, KeyPath]  # a raw value and where it stands

@@ -59,14 +59,17 @@ class PackState:
     runs: tuple[RunState, ...]
 
 
+_SAID = {"folder": str, "scale": str, "changed": str, "part": bool}  # of a study, beside itself
+
+
 def read_study(folder: StudyFolder) -> Study:
     """The study as it was resolved when it was run."""
     stored = read_json(folder.study)
-    if not isinstance(stored.get("folder"), str) or "study" not in stored:
+    if "study" not in stored or not all(isinstance(stored.get(key), kind) for key, kind in _SAID.items()):
         raise RecordError(f"{folder.study}: has no study in it. Run the study again: that writes it anew.")
     document = Document(str(folder.study), stored["study"])
-    scale, changed, part = str(stored.get("scale", "")), stored.get("changed"), stored.get("part")
-    return from_document(document, Path(stored["folder"]), scale, changed=changed, part=part)
+    changed, part = stored["changed"], stored["part"]
+    return from_document(document, Path(stored["folder"]), stored["scale"], changed=changed, part=part)
 
 
 def read_packs(folder: StudyFolder) -> list[PackState]:

@@ -22,8 +22,8 @@ def planned(session: Session) -> list[str]:
     settings = len({id(trial.axes) for trial in session.trials})
     axes = ", ".join(axis_names(session.trials)) or "no axes"
     lines = [f"{study.name}: {study.question}"] if study.question else [study.name]
-    size_ = f"{counted(settings, 'setting')} ({axes}) x {counted(study.repeat, 'seed')}"
-    lines.append(f"{counted(len(session.ids), 'run')}: {size_}; {_done(session)}")
+    whole = f"{counted(settings, 'setting')} ({axes}) x {counted(study.repeat, 'seed')}"
+    lines.append(f"{counted(len(session.ids), 'run')}: {whole}; {_done(session)}")
     return [*lines, *filter(None, [size(study)]), *_cost(session, missing)]
 
 

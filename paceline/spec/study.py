@@ -116,11 +116,9 @@ def _changes(document: Document, steps: list[tuple[str, Document]]) -> str:
     return " and ".join(filter(None, [", ".join(changed[:-1]), *changed[-1:]]))
 
 
-def from_document(
-    document: Document, folder: Path, scale: str = "", *, changed: str | None = None, part: bool | None = None
-) -> Study:
-    """A study from what a file or a record says. Where `changed` and `part` are not known, as of records that do not
-    keep them, both are taken from the scale: from what it changes, not from the values it gives that."""
+def from_document(document: Document, folder: Path, scale: str = "", *, changed: str = "", part: bool = True) -> Study:
+    """A study from what a file or a record says. `changed`, `part`: in what it is less than the full one, and whether
+    all its settings are settings of that."""
     document = _accept_case_list(document)
     if not isinstance(document.data, dict):
         raise document.error((), "a study is a mapping with name, base, compare, tune, cases and repeat.")
@@ -131,19 +129,9 @@ def from_document(
         path, message = said(error)
         raise document.error(path, message) from None
     study._document, study._folder, study._scale = document, folder, scale
-    study._changed = changed if changed is not None else _SIZE.format(scale) if scale else ""
-    study._part = part if part is not None else _only_axes(study)
+    study._changed, study._part = changed, part
     _check_axes(study)
     return study
-
-
-def _only_axes(study: Study) -> bool:
-    """Whether its size changes only seeds, cases and axes."""
-    axes = {"repeat", *study.compare, *study.tune}
-    return not study.scale or all(
-        key.removeprefix("compare.").removeprefix("tune.") in axes or (key == "cases" and isinstance(value, list))
-        for key, value in study.scales.get(study.scale, {"": None}).items()
-    )
 
 
 _PLAINLY = {

@@ -11,6 +11,7 @@ from paceline.data.draws import key
 from paceline.spec import Run
 from paceline.train.compiled import Forward
 from paceline.train.parallel.norm import uncounted
+from paceline.train.parallel.strategy import Passes
 from paceline.train.set_up import SetUp
 from paceline.train.telemetry import BACKWARD, EXCHANGE, FORWARD, Telemetry
 
@@ -29,7 +30,7 @@ def learn(
         for layer, drawn in zip(made.random_layers, keys, strict=True):
             layer.reseed(drawn, places, batch.count)
 
-    whole = made.strategy.learn(x, y, made.loss, made.share_of, made.cast, reseed)
+    whole = made.strategy.learn(x, y, Passes(made.loss, made.share_of, made.cast, reseed))
     if whole is not None:
         telemetry.mark(BACKWARD)
         return whole

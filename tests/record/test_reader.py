@@ -209,15 +209,21 @@ def test_rows_that_end_before_their_run_are_refused(tmp_path: Path, status: str,
 def test_a_study_comes_back_or_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     folder = StudyFolder(tmp_path)
     base = {"data": "line", "model": "line", "loss": "mse", "optimizer": "gd", "lr": 0.1, "steps": 3}
-    write_json(folder.study, {"format": 1, "folder": "/nowhere", "study": {"name": "s", "base": base}})
+    said = {"format": 1, "folder": "/nowhere", "scale": "", "changed": "", "part": True}
+    write_json(folder.study, {**said, "study": {"name": "s", "base": base}})
     study = read_study(folder)
     assert (study.name, study.base, study.folder) == ("s", base, Path("/nowhere"))
-    for spoilt in ({"study": {}}, {"folder": "x"}, {"folder": 5, "study": {}}):
-        write_json(folder.study, {"format": 1, **spoilt})
+    for spoilt in (
+        {"format": 1, "study": {}},
+        said,
+        {**said, "folder": 5, "study": {}},
+        {**said, "part": 1, "study": {}},
+    ):
+        write_json(folder.study, spoilt)
         with pytest.raises(RecordError, match=r"study\.json: has no study"):
             read_study(folder)
     for wrong in ([], {"name": "s", "bases": {}}):
-        write_json(folder.study, {"format": 1, "folder": "x", "study": wrong})
+        write_json(folder.study, {**said, "study": wrong})
         with pytest.raises(StudyError, match=r"study\.json"):
             read_study(folder)
 

@@ -37,9 +37,12 @@ def made(
     timing: str = "exclusive",
     steps: range = range(0, 101, 10),
     scale: str = "",
+    part: bool = False,
 ) -> Made:
-    """Results of a study: `row` gives what was measured of a trial at a step, None where it measured nothing."""
-    study = from_document(parse(text), Path.cwd(), scale)
+    """Results of a study: `row` gives what was measured of a trial at a step, None where it measured nothing. `part`:
+    whether the settings of its size are settings of the full study."""
+    changed = f"the size '{scale}'" if scale else ""
+    study = from_document(parse(text), Path.cwd(), scale, changed=changed, part=part or not scale)
     trials = expand(study)
     lines = [
         {

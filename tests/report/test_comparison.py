@@ -60,7 +60,8 @@ def record(
     pack = folder.pack("p")
     pack.path.mkdir(parents=True)
     trials = expand(study, own_parts=False)
-    write_json(folder.study, {"format": FORMAT, "folder": str(out), "study": said})
+    full = {"scale": "", "changed": "", "part": True}
+    write_json(folder.study, {"format": FORMAT, "folder": str(out), **full, "study": said})
     write_json(pack.pack, {"format": FORMAT, "runs": [{"run": t.id, "config": plain(t.run)} for t in trials]})
     write_json(pack.machine, {"format": FORMAT, "earlier": [], **MACHINE, **(machine or {})})
     noted = {"timing": "exclusive", "sources": {}, "threads": 1, **details}

@@ -1,6 +1,7 @@
 """Study files for the tests: a base that is right, and whatever a test adds to it."""
 
-BASE = {"data": "digits", "model": "softmax", "optimizer": "adam", "lr": "0.1", "steps": "10"}
+SAID = {"data": "digits", "model": "softmax", "optimizer": "adam", "lr": 0.1, "steps": 10}
+BASE = {key: str(value) for key, value in SAID.items()}
 
 
 def study(extra: str = "", **base: str | None) -> str:

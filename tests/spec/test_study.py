@@ -106,17 +106,6 @@ def test_what_is_set_makes_a_study_less_than_full_too(tmp_path: Path) -> None:
     assert said("batch=9", scale="seeds") == ("--set batch=9", True)
 
 
-def test_of_a_record_that_does_not_say_the_size_decides() -> None:
-    def said(scale: str) -> tuple[str, bool]:
-        found = from_document(parse(SIZED), Path(), scale)
-        return found.changed, found.part
-
-    assert said("") == ("", True)
-    assert said("part") == ("the size 'part'", True)
-    assert said("base") == ("the size 'base'", False)
-    assert said("gone before") == ("the size 'gone before'", False)
-
-
 def test_what_is_unsaid_of_a_study_is_the_same_in_both_places() -> None:
     assert {key: Study.model_fields[key].default for key in READ_BY} == READ_BY
 

@@ -8,6 +8,7 @@ from paceline.data.locate import Files
 from paceline.data.sources.synthetic import synthetic
 from paceline.spec import Run
 from paceline.spec.argument import ArgumentError
+from paceline.spec.check import check
 from paceline.train.loop import train
 from paceline.train.rows import Row
 
@@ -73,7 +74,5 @@ def test_a_batch_that_has_no_halves_is_left_out():
     ],
 )
 def test_where_it_cannot_be_measured_it_is_refused(said, reason):
-    from paceline.spec.run import check
-
     with pytest.raises(ArgumentError, match=reason):
         check(Run.model_validate({**SAID, **said, "noise_every": 5}))

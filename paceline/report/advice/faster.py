@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from paceline.analyse.loading import NO_GAIN, SATURATION
+from paceline.analyse.loading import SATURATION
 from paceline.analyse.scaling import WORTH
 from paceline.analyse.speed import SINGLE
 from paceline.report.advice.kinds import (
@@ -153,8 +153,7 @@ def workers(seen: Seen) -> Iterator[Advice]:
     usage = seen.facts.usage
     if usage is None or usage.saturation.is_empty():
         return
-    enough = usage.saturation.filter(pl.col("statement").str.starts_with(NO_GAIN))
-    for _, rows in enough.group_by("saturated_at", maintain_order=True):
+    for _, rows in usage.saturation.filter("enough").group_by("saturated_at", maintain_order=True):
         yield _enough(rows.sort("ratio_high", descending=True).row(0, named=True), rows)
 
 

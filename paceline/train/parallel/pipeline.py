@@ -3,16 +3,15 @@
 The model is cut so that the devices have about the same arithmetic (`cut.py`).
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from paceline.train.parallel.cut import cut
-from paceline.train.parallel.strategy import Forward, Loss, ShareOf, Strategy, whole_norm
+from paceline.train.parallel.strategy import Forward, Passes, Strategy, whole_norm
 from paceline.train.parallel.team import Team
 
 MOST_DIMS = 7  # of what passes between devices
@@ -38,26 +37,18 @@ class Pipeline(Strategy):
         self._stages = cut(model, example, self.team.size)
         return self._stages[self.team.rank]
 
-    def learn(
-        self,
-        x: Tensor,
-        y: Tensor,
-        loss: Loss,
-        share_of: ShareOf,
-        cast: AbstractContextManager[Any],
-        reseed: Callable[[Tensor], None],
-    ) -> tuple[Tensor, Tensor]:
+    def learn(self, x: Tensor, y: Tensor, passes: Passes) -> tuple[Tensor, Tensor]:
         """All parts forward, then all backward, the last first."""
         inputs, outputs, losses = [], [], []
         places = torch.arange(len(y), device=y.device)
         for x_part, y_part, at in zip(*(of.chunk(self.parts) for of in (x, y, places)), strict=True):
-            reseed(at)
+            passes.reseed(at)
             given = x_part if self.team.rank == 0 else _receive(self.team.rank - 1, x_part.device).requires_grad_()
-            with cast:
+            with passes.cast:
                 made = self._stages[self.team.rank](given)
             if self._last:
                 made = made.to(x.dtype)
-                losses.append(loss(made, y_part) * share_of(len(y_part) / len(y)))
+                losses.append(passes.loss(made, y_part) * passes.share_of(len(y_part) / len(y)))
             else:
                 _send(made.detach(), self.team.rank + 1)
             inputs.append(given)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +11,15 @@ from paceline.train.parallel.team import Team, average
 
 Make = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 Forward = Callable[[Tensor], Tensor]
-Loss = Callable[[Tensor, Tensor], Tensor]
-ShareOf = Callable[[float], float]  # what the loss of a part of a batch counts for, by its share of the examples
+
+
+class Passes(NamedTuple):
+    """What forward and backward passes over parts of a batch need, for strategies that make them themselves."""
+
+    loss: Callable[[Tensor, Tensor], Tensor]
+    share_of: Callable[[float], float]  # what the loss of a part counts for, by its share of the examples
+    cast: AbstractContextManager[Any]  # around a forward pass
+    reseed: Callable[[Tensor], None]  # before that of the examples at these places of the batch
 
 
 class Strategy:
@@ -53,17 +60,8 @@ class Strategy:
             average(means, self.team.size)
         yield model
 
-    def learn(
-        self,
-        x: Tensor,
-        y: Tensor,
-        loss: Loss,
-        share_of: ShareOf,
-        cast: AbstractContextManager[Any],
-        reseed: Callable[[Tensor], None],
-    ) -> tuple[Tensor, Tensor] | None:
-        """Forward and backward in one, for strategies whose passes interleave: the loss and outputs. `cast`: around
-        forward passes; `reseed`: before that of the examples at these places of the batch."""
+    def learn(self, x: Tensor, y: Tensor, passes: Passes) -> tuple[Tensor, Tensor] | None:
+        """Forward and backward in one, for strategies whose passes interleave: the loss and outputs."""
         return None
 
     def updated(self, model: nn.Module, step: int) -> None:
