@@ -5,13 +5,15 @@ import json
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from paceline.report.answer import answer
 from paceline.report.charts import charts, spec
 from paceline.report.charts.curves import CONTEXT, CONTEXT_POINTS, POINTS, curve_numbers
 from paceline.report.charts.forest import forest_numbers
 from paceline.report.charts.labels import pixels, spread
-from paceline.report.charts.look import COLOURS, DASHES, HEIGHT, HIGHLIGHTED, INK, LABEL, spans_decades
+from paceline.report.charts.look import COLOURS, DASHES, HEIGHT, HIGHLIGHTED, INK, LABEL, shortened, spans_decades
 from paceline.report.charts.multiples import multiples_numbers
 from paceline.report.charts.tuned import heat_numbers, sensitivity_numbers
 from paceline.report.thin import thin
@@ -64,6 +66,27 @@ def test_labels_keep_their_distance_and_their_order(wanted):
     assert sorted(range(len(wanted)), key=lambda i: (wanted[i], i)) == sorted(
         range(len(wanted)), key=lambda i: places[i]
     )
+
+
+@given(st.lists(st.text("ab /", max_size=50), unique=True, max_size=12))
+def test_shortened_labels_stay_apart(labels):
+    names = shortened(labels)
+    assert len(set(names)) == len(labels)
+    assert all(name == label for name, label in zip(names, labels, strict=True) if len(label) <= 34 and "(" not in name)
+
+
+def test_a_label_is_cut_where_that_keeps_what_tells_it_from_others():
+    labels = [
+        f"{net}, split by {what} / split_seed 0"
+        for net in ("pre-trained", "from scratch")
+        for what in ("photos", "copies")
+    ]
+    assert shortened(labels) == [
+        "pre-trained,…photos / split_seed 0",
+        "pre-trained,…copies / split_seed 0",
+        "from scratch…photos / split_seed 0",
+        "from scratch…copies / split_seed 0",
+    ]
 
 
 def test_pixels():

@@ -16,7 +16,7 @@ from paceline.report.charts.look import (
     WIDTH,
     colour,
     data,
-    short,
+    shortened,
     width,
 )
 from paceline.report.facts import Facts
@@ -140,13 +140,14 @@ def _last(lines: pl.DataFrame) -> pl.DataFrame:
 def _ends(last: pl.DataFrame, domain: tuple[float, float], *, log: bool) -> pl.DataFrame:
     """The labels, highest final value first; the value said is the true one, wherever the line had to stop."""
     last = last.sort("mean", "label", descending=True)
-    text = [f"{short(row['label'])}  {shown(row['mean'])}" for row in last.iter_rows(named=True)]
+    names = shortened(last["label"])
+    text = [f"{name}  {shown(mean)}" for name, mean in zip(names, last["mean"], strict=True)]
     return placed(last.with_columns(pl.Series("text", text, pl.String)), domain, log=log)
 
 
 def curve_chart(curves: Curves, y: str, x: str) -> alt.TopLevelMixin:
     """Bands and lines in colour and dash, grey behind them, each labelled at its end."""
-    axis = alt.Axis(grid=False, tickCount=6, format=_ticks(curves, x))
+    axis = alt.Axis(grid=False, tickCount=6, labelExpr=f"format(datum.value, '{_ticks(curves, x)}')")
     side = alt.X("x:Q", title=_titled(x), axis=axis, scale=alt.Scale(nice=False))
     layers: list[Any] = []
     if curves.context.height:

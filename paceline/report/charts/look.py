@@ -1,6 +1,7 @@
 """How every chart looks: colours, dashes, sizes, and how a table goes into one."""
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -62,15 +63,30 @@ def width(labels: list[str]) -> alt.StrokeWidth:
     return alt.StrokeWidth("label:N", scale=alt.Scale(domain=shown, range=widths), legend=None)
 
 
-def short(label: str, most: int = 34) -> str:
-    """A label that fits beside a chart: its middle gives way."""
-    return label if len(label) <= most else f"{label[: most // 2]}…{label[-(most // 2 - 1) :]}"
-
-
 def shortened(labels: Iterable[str], most: int = 34) -> list[str]:
-    """The same for several, none like another: those cut to the same text get their place behind them."""
-    names = [short(label, most) for label in labels]
+    """Labels that fit beside a chart, none like another: long ones are cut where that leaves them distinct and keeps
+    the most words that not all of them have, as near to the middle as may be. Where no cut tells two apart, they get
+    their place behind them."""
+    whole = list(labels)
+    words = [set(_words(label)) for label in whole]
+    telling = [own - words[0].intersection(*words) for own in words]
+
+    def told(names: list[str]) -> tuple[int, int]:
+        return len(set(names)), sum(
+            len(own.intersection(_words(name))) for own, name in zip(telling, names, strict=True)
+        )
+
+    starts = sorted(range(1, most - 1), key=lambda start: abs(start - most // 2))
+    names = max(([_cut(label, start, most) for label in whole] for start in starts), key=told)
     return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
+
+
+def _cut(label: str, start: int, most: int) -> str:
+    return label if len(label) <= most else f"{label[:start]}…{label[start + 1 - most :]}"
+
+
+def _words(label: str) -> list[str]:
+    return re.findall(r"[\w.-]+", label)
 
 
 def config(ink: str = INK) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from paceline.report.charts.look import (
     WIDTH,
     colour,
     data,
-    short,
+    shortened,
     spans_decades,
     width,
 )
@@ -86,7 +86,7 @@ def _ends(points: pl.DataFrame, domain: tuple[float, float], *, log: bool) -> pl
     """The labels, at the right end of each line, highest first."""
     last = points.sort("x").group_by("label", maintain_order=True).agg(pl.col("mean").last())
     last = last.sort("mean", "label", descending=True)
-    return placed(last.with_columns(pl.Series("text", map(short, last["label"]), pl.String)), domain, log=log)
+    return placed(last.with_columns(pl.Series("text", shortened(last["label"]), pl.String)), domain, log=log)
 
 
 def sensitivity_chart(found: Sensitivity, axis: str, metric: str) -> alt.TopLevelMixin:
