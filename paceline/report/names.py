@@ -88,11 +88,12 @@ def _worded(table: pl.DataFrame, names: list[str], column: str, *, bare: bool) -
 
 
 def listed(items: Iterable[str], most: int = 4) -> str:
-    """`a, b and c`; beyond `most`, `a, b, c and 5 more`."""
+    """`a, b and c`; beyond `most`, `a, b, c and 5 more`. Between items with commas, semicolons."""
     found = list(items)
+    comma = "; " if any(", " in item for item in found) else ", "
     if len(found) > most + 1:
         found = [*found[:most], f"{len(found) - most} more"]
-    return " and ".join(filter(None, [", ".join(found[:-1]), *found[-1:]]))
+    return " and ".join(filter(None, [comma.join(found[:-1]), *found[-1:]]))
 
 
 def counted(number: int, noun: str) -> str:
