@@ -20,7 +20,7 @@ from paceline.execute.calibrate import calibrate
 from paceline.execute.capable import unable
 from paceline.execute.events import Event
 from paceline.execute.members import follow, follows
-from paceline.execute.session import execute, open_session, set_stale_aside, stale_runs, unlike_data
+from paceline.execute.session import Session, execute, open_session, set_stale_aside, stale_runs, unlike_data
 from paceline.gallery import gallery
 from paceline.plan.expand import Trial, expand
 from paceline.record.layout import StudyFolder, read_json, studies
@@ -28,7 +28,7 @@ from paceline.record.reader import PackState, read_packs, read_rows, read_study,
 from paceline.report.names import counted
 from paceline.report.planned import begin, planned
 from paceline.report.results import join_rows, run_table, setting_table
-from paceline.report.terminal import show
+from paceline.report.terminal import Tally, show
 from paceline.spec import Study
 from paceline.spec.argument import ArgumentError
 from paceline.spec.document import Document
@@ -205,22 +205,52 @@ def run(
         follow()
         return results(study, out=out)
     console = _console(progress)
-    session = open_session(study, Path(out), jobs=jobs, stack=stack)
-    if redo_stale and session.stale:
-        set_stale_aside(session)
-        session = open_session(study, Path(out), jobs=jobs, stack=stack)
-    if measured := list(calibrate(session, session.missing(retry_failed))):
-        session = open_session(study, Path(out), jobs=jobs, stack=stack)
+    session, tally = prepare(
+        study, Path(out), console, jobs=jobs, stack=stack, retry_failed=retry_failed, redo_stale=redo_stale
+    )
     events = _watched(execute(session, data=Path(data) if data else None, retry_failed=retry_failed))
     if console is None:
         for _ in events:
             pass
     else:
-        lines, tally = begin(session, retry_failed)
-        for line in (*measured, *lines):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
         show(events, tally, console)
     return results(study, out=out)
+
+
+def prepare(
+    study: Study,
+    out: Path,
+    console: Console | None,
+    *,
+    jobs: int | None = None,
+    stack: bool | None = None,
+    retry_failed: bool = False,
+    redo_stale: bool = False,
+) -> tuple[Session, Tally]:
+    """What is to be executed, and what of it is done: stale runs are set aside, if so asked, and how like runs train
+    fastest is measured, where that is not known. The console is told."""
+
+    def opened() -> Session:
+        return open_session(study, out, jobs=jobs, stack=stack)
+
+    def say(line: str) -> None:
+        if console is not None:
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    session = opened()
+    if redo_stale and session.stale:
+        set_stale_aside(session)
+        session = opened()
+    measured = False
+    for line in calibrate(session, session.missing(retry_failed)):
+        say(line)
+        measured = True
+    if measured:
+        session = opened()
+    lines, tally = begin(session, retry_failed)
+    for line in lines:
+        say(line)
+    return session, tally
 
 
 def _console(progress: bool | None) -> Console | None:

@@ -136,15 +136,13 @@ def run(
     ] = False,
 ) -> None:
     """Train what is missing of a study. The same command continues a study that was broken off."""
-    from paceline.api import load, results
+    from paceline.api import load, prepare, results
     from paceline.errors import RecordError
-    from paceline.execute.calibrate import calibrate
     from paceline.execute.members import follow, follows
-    from paceline.execute.session import execute, open_session, set_stale_aside
+    from paceline.execute.session import execute, open_session
     from paceline.report.methods import totals
     from paceline.report.names import titled
     from paceline.report.page import write_page
-    from paceline.report.planned import begin
     from paceline.report.results import compact
     from paceline.report.terminal import duration, show
 
@@ -153,19 +151,9 @@ def run(
         return
     terminal = console()
     loaded = load(study, sets=sets, seeds=seeds, scale=scale)
-    session = open_session(loaded, out, jobs=jobs, stack=stack)
-    if redo_stale and session.stale:
-        set_stale_aside(session)
-        session = open_session(loaded, out, jobs=jobs, stack=stack)
-    measured = False
-    for line in calibrate(session, session.missing(retry_failed)):
-        terminal.print(line, markup=False, highlight=False, soft_wrap=True)
-        measured = True
-    if measured:
-        session = open_session(loaded, out, jobs=jobs, stack=stack)
-    lines, tally = begin(session, retry_failed)
-    for line in lines:
-        terminal.print(line, markup=False, highlight=False, soft_wrap=True)
+    session, tally = prepare(
+        loaded, out, terminal, jobs=jobs, stack=stack, retry_failed=retry_failed, redo_stale=redo_stale
+    )
     refused = show(execute(session, data=data, retry_failed=retry_failed), tally, terminal)
     if refused:
         raise RecordError(refused.reason)
