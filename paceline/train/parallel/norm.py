@@ -101,11 +101,13 @@ def uncounted(model: nn.Module) -> Iterator[None]:
         module.training = mode and isinstance(module, Synced)
         if isinstance(module, Synced):
             module.counts = False
-    yield
-    for module, mode in modes.items():
-        module.training = mode
-        if isinstance(module, Synced):
-            module.counts = True
+    try:
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+            if isinstance(module, Synced):
+                module.counts = True
 
 
 def synced(model: nn.Module, team: Team) -> nn.Module:
