@@ -101,9 +101,14 @@ def keep(name: str, runs: Path) -> None:
             for s in kept
         ],
     }
-    said["asked"] = load(name, scale=said["scale"] or None).repeat
+    write(said)
+
+
+def write(said: dict[str, Any]) -> None:
+    """With the seeds that the study asks for now, and the command that trains as many as it was trained with."""
+    said["asked"] = load(said["study"], scale=said["scale"] or None).repeat
     said["command"] = command(said)
-    (FOLDER / f"{name}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+    (FOLDER / f"{said['study']}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
 
 
 def telling(answer: Answer) -> list[Figure]:
@@ -234,6 +239,7 @@ def main(asked: list[str]) -> None:
             keep(name, runs)
     kept = [json.loads(file.read_text()) for file in sorted(FOLDER.glob("*.json"))]
     for said in kept:
+        write(said)
         (FOLDER / f"{said['study']}.md").write_text(page(said))
     (FOLDER / "index.md").write_text(index(kept))
     shown = {chart["file"] for said in kept for chart in said["charts"]}
