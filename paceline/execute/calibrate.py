@@ -31,12 +31,15 @@ HELD_OUT = 250  # examples to evaluate on; the time is scaled to all
 
 
 def calibrate(session: Session, missing: set[str]) -> Iterator[str]:
-    """Measures what it would pay to know before the session is executed, and says what it does."""
+    """Measures what it would pay to know before the session is executed, once for every kind of runs, and says what it
+    does."""
     if session.stack is not None and len(session.jobs_said) == 1:
         return  # there is nothing to choose
     fresh = {trial.id for new in session.new_packs(missing) for trial in new.trials}
+    measured = set()
     for group in unmeasured(session.groups, session.jobs_said, session.speeds):
-        if any(trial.id in fresh for trial in group.trials):
+        if group.kind not in measured and any(trial.id in fresh for trial in group.trials):
+            measured.add(group.kind)
             with neighbours.present():
                 yield from _measured(group, session.jobs_said)
 

@@ -74,6 +74,16 @@ def test_nothing_is_measured_where_nothing_hangs_on_it(
     assert list(calibrate(session, session.missing())) == []
 
 
+def test_runs_that_cost_alike_are_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other values of the same data are other groups, whose steps cost the same."""
+    monkeypatch.setattr(calibration, "measure", lambda group, jobs: {"row 1": Speed(1.0, 1.0)})
+    study = write(tmp_path, ENDLESS, repeat=2, compare={"data.seed": [0, 1, 2]})
+    session = open_session(api.load(study), tmp_path / "runs")
+    assert len(session.groups) == 3
+    (line,) = calibrate(session, session.missing())
+    assert line.startswith(SAYING)
+
+
 def test_a_study_whose_packs_stand_is_not_measured(tmp_path: Path) -> None:
     session = opened(tmp_path, ENDLESS)
     assert list(calibrate(session, set())) == []
