@@ -23,7 +23,8 @@ from paceline.execute.members import follow, follows
 from paceline.execute.session import Session, execute, open_session, set_stale_aside, stale_runs, unlike_data
 from paceline.gallery import gallery
 from paceline.plan.expand import Trial, expand
-from paceline.record.layout import StudyFolder, read_json, studies
+from paceline.record.layout import StudyFolder, studies
+from paceline.record.outdated import outdated
 from paceline.record.reader import PackState, read_packs, read_rows, read_study, states
 from paceline.report.names import counted
 from paceline.report.planned import begin, planned
@@ -32,7 +33,6 @@ from paceline.report.terminal import Tally, show
 from paceline.spec import Study
 from paceline.spec.argument import ArgumentError
 from paceline.spec.document import Document
-from paceline.spec.full import alike
 from paceline.spec.study import from_document
 from paceline.spec.study import load as load_file
 
@@ -45,7 +45,6 @@ PathLike = str | os.PathLike[str]
 Sets = list[str] | Mapping[str, Any]
 STALE = "{} of these runs are stale: own parts or data have changed since."
 EXPORTS = ("csv", "parquet", "tensorboard")
-WORDS = ("question", "published", "assumed")  # of a study, which change no run
 
 
 @dataclass(frozen=True)
@@ -278,7 +277,7 @@ def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:
     runs = run_table(trials, packs, rows, stored.select)
     stale = _stale(stored, trials, packs)
     unlike = unlike_data(trials, states(packs))
-    notes = [*_outdated(study, stored, folder), *([STALE.format(stale)] if stale else []), *unlike]
+    notes = [*outdated(study, stored, folder), *([STALE.format(stale)] if stale else []), *unlike]
     table = setting_table(stored, runs)
     return Results(stored, runs, join_rows(trials, rows, packs), table, folder.path, stale, tuple(notes))
 
@@ -304,40 +303,6 @@ def _stale(stored: Study, trials: list[Trial], packs: list[PackState]) -> int:
         return len(stale_runs(stored, trials, states(packs))) if stored.folder.is_dir() else 0
     except ArgumentError:  # own parts are not here: a record is read on any machine
         return 0
-
-
-def _outdated(study: Study | PathLike, stored: Study, folder: StudyFolder) -> Iterator[str]:
-    """That what is recorded was said by another study than the one asked for, or by the file as it was then."""
-    said = str(read_json(folder.study).get("file") or folder.study)
-    file = stored.folder / Path(said).name
-    asked = _asked(study, stored, file)
-    if asked is None or _same(asked, stored, words=isinstance(study, Study) or Path(study).is_file()):
-        return
-    if (asked.folder / Path(asked.document.file).name).resolve() != file.resolve():
-        yield f"These are the results of {said}, the last study of that name to run."
-        return
-    how, now = (f", with {stored.changed}", "By itself") if stored.changed else ("", "Now")
-    yield f"These are the results of {said} as it was last run{how}. {now} it says something else: run it for that."
-
-
-def _asked(study: Study | PathLike, stored: Study, file: Path) -> Study | None:
-    """The study whose results were asked for, at the size that was recorded. By a name or a record it is that of the
-    recorded file, if it was run as it stands there and still has this name."""
-    if isinstance(study, Study):
-        return study
-    if Path(study).is_file():
-        asked = load_file(Path(study))
-        return load_file(Path(study), scale=stored.scale) if stored.scale in asked.scales else asked
-    try:
-        now = load_file(file, scale=stored.scale or None) if file.is_file() else None
-    except StudyError:
-        return None
-    return now if now and now.name == stored.name and stored.changed in ("", now.changed) else None
-
-
-def _same(asked: Study, stored: Study, *, words: bool) -> bool:
-    one, other = asked.model_dump(mode="json"), stored.model_dump(mode="json")
-    return alike(one, other) and not (words and any(one[key] != other[key] for key in WORDS))
 
 
 def record_of(study: Study | PathLike, out: Path) -> StudyFolder:

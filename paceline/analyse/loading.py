@@ -18,7 +18,7 @@ SATURATION = {
     "ratio_low": pl.Float64,
     "ratio_high": pl.Float64,
     "pairs": pl.Int64,
-    "enough": pl.Boolean,
+    "no_gain": pl.Boolean,
     "statement": pl.String,
 }
 
@@ -43,11 +43,11 @@ def loading(runs: pl.DataFrame, keys: Sequence[str], within: Sequence[str] = ())
 
 def saturation(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """by..., best_workers, samples_per_second (of these), saturated_at, against, ratio, ratio_low, ratio_high, pairs,
-    enough, statement: a line each setting of `by` with several numbers of workers.
+    no_gain, statement: a line each setting of `by` with several numbers of workers.
 
     saturated_at: the fewest workers within noise of the best; null where that cannot be said. ratio: the speed of
     `against` workers, the fastest of those that are more, to that at saturation; where there are none, of the fastest
-    of those that are fewer. enough: whether more workers are shown to gain nothing.
+    of those that are fewer. no_gain: whether more workers are shown to gain nothing.
     """
     lines = []
     workers = pl.col("workers")
@@ -91,7 +91,7 @@ def _saturated(group: pl.DataFrame) -> dict[str, Any]:
     found: dict[str, Any] = {"best_workers": int(best), "samples_per_second": speed}
     unsaid = table.filter(~pl.col("stands").is_in(["best", ALIKE, "slower"]))
     if unsaid.height:
-        return found | {"enough": False, "statement": f"nothing can be said: {unsaid['stands'][0]}"}
+        return found | {"no_gain": False, "statement": f"nothing can be said: {unsaid['stands'][0]}"}
     enough = int(table.filter(pl.col("stands").is_in(["best", ALIKE]))["workers"].min())  # type: ignore[arg-type]
     most = int(table["workers"].max())  # type: ignore[arg-type]
     rest = group.filter(pl.col("workers") > enough if enough < most else pl.col("workers") < enough)
@@ -99,19 +99,19 @@ def _saturated(group: pl.DataFrame) -> dict[str, Any]:
     row = speeds(group, str(enough)).filter(pl.col("label") == other).row(0, named=True)
     sizes = {name: row[name] for name in ("ratio", "ratio_low", "ratio_high", "pairs")}
     more = enough < most
-    none = more and row["ratio_high"] * (row["noise"] if row["why"] == NOISY else 1.0) <= GAIN
-    said = _statement(enough, int(other), row, more=more, none=none)
-    return found | {"saturated_at": enough, "against": int(other), **sizes, "enough": none, "statement": said}
+    no_gain = more and row["ratio_high"] * (row["noise"] if row["why"] == NOISY else 1.0) <= GAIN
+    said = _statement(enough, int(other), row, more=more, no_gain=no_gain)
+    return found | {"saturated_at": enough, "against": int(other), **sizes, "no_gain": no_gain, "statement": said}
 
 
-def _statement(enough: int, other: int, row: dict[str, Any], *, more: bool, none: bool) -> str:
+def _statement(enough: int, other: int, row: dict[str, Any], *, more: bool, no_gain: bool) -> str:
     interval = f"95 % interval {row['ratio_low']:.3g} to {row['ratio_high']:.3g}, n = {row['pairs']}"
     size = f"{row['ratio']:.3g} times the speed ({interval})"
     verb = "gives" if other == 1 else "give"
     if not more:
         return f"the most tried, {_count(enough)}, is the fastest, so more may gain; {_count(other)} {verb} {size}"
     than = f"more than {_count(enough)}" if enough else "workers"
-    if none:
+    if no_gain:
         return f"no gain from {than}: {other} {verb} {size}"
     if row["why"] == NOISY and row["ratio"] > 1:
         return f"a gain from {than} cannot be told from the machine's noise: {other} {verb} {size}"

@@ -98,7 +98,7 @@ def _workers(facts: Facts, usage: Usage) -> Iterator[Table]:
         "saturated at: the fewest workers within noise of the best. ratio: the speed of `against` workers to that at "
         f"saturation, with its 95 % interval. {WITHIN}"
     )
-    said = _spoken(_whole(usage.saturation.drop("enough"), "samples_per_second"))
+    said = _spoken(_whole(usage.saturation.drop("no_gain"), "samples_per_second"))
     yield "workers", "From how many workers on there is no gain", note, _without_empty(said)
 
 

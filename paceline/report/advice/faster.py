@@ -153,7 +153,7 @@ def workers(seen: Seen) -> Iterator[Advice]:
     usage = seen.facts.usage
     if usage is None or usage.saturation.is_empty():
         return
-    for _, rows in usage.saturation.filter("enough").group_by("saturated_at", maintain_order=True):
+    for _, rows in usage.saturation.filter("no_gain").group_by("saturated_at", maintain_order=True):
         yield _enough(rows.sort("ratio_high", descending=True).row(0, named=True), rows)
 
 

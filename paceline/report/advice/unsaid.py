@@ -139,6 +139,6 @@ def workers(seen: Seen) -> Iterator[Unsaid]:
     if usage is None or usage.saturation.is_empty():
         return
     for row in usage.saturation.iter_rows(named=True):
-        if not row["enough"]:
+        if not row["no_gain"]:
             of = f" ({where(row)})" if where(row) else ""
             yield Unsaid(f"How many loader workers are enough{of}", row["statement"])
