@@ -6,7 +6,8 @@ Between these two lines of a page stands what the data say, and nothing typed:
                                      `size`: how it was trained; `claims`, `best`, ...: one of its tables
     <!-- end -->
 
-`<!-- made: bench SECTION LINE ... -->` is a table of these lines (by their first words) of docs/benchmarks.json.
+`<!-- made: all overall -->` is what became of all of them, `<!-- made: bench SECTION LINE ... -->` a table of these
+lines (by their first words) of docs/benchmarks.json.
 """
 
 import json
@@ -25,6 +26,8 @@ def filled(text: str) -> str:
 
 def made(asked: str) -> str:
     first, *rest = asked.split(" ", 1)
+    if first == "all":
+        return re.search(r"^\d+ studies, .*$", (ROOT / "docs/gallery/index.md").read_text(), re.MULTILINE)[0]
     return bench(json.loads(rest[0])) if first == "bench" else gallery(first, rest[0])
 
 

@@ -1,18 +1,22 @@
-"""Writes docs/gallery from recorded runs: `python docs/gallery.py RUNS [STUDY ...]`, or, without arguments, the pages
-anew from the data kept beside them. Nothing on these pages is typed by hand.
+"""Writes docs/gallery from recorded runs: `python docs/gallery.py RUNS [STUDY ...]`, or, without arguments, anew from
+the records kept in docs/gallery/records. Nothing on these pages is typed by hand.
 
-RUNS is a folder of records as `paceline run --out` fills it; unsaid, all of its studies are taken. What a study says of
-its source (findings, rows, what was assumed) is read from the gallery as it is now, so that words can be mended without
-training anew.
+RUNS is a folder of records as `paceline run --out` fills it; unsaid, all of its studies are taken. Its records are
+kept, so that analyses and words can be mended without training anew. What a study says of its source (findings, rows,
+what was assumed) is read from the gallery as it is now.
 """
 
 import json
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
+
+import polars as pl
+import records
 
 from paceline import load, results
 from paceline.gallery import gallery
@@ -23,16 +27,15 @@ from paceline.report.answer import Answer
 from paceline.report.charts import Figure
 from paceline.report.charts.picture import picture
 from paceline.report.claims import Claim, summary
+from paceline.report.claims.values import UNTESTABLE
 from paceline.report.facts import ENDED
 from paceline.report.formats import render
-from paceline.report.names import counted
 
 FOLDER = Path(__file__).with_suffix("")
-TIMES = ("speed", "workers", "tradeoff", "phases", "bottleneck")  # of studies of time alone: others share the machine
-SPEEDUPS = ("speedup", "speedup-goal", "devices", "quickest")  # of these too, and of studies that vary the devices
-UNTIMED = "This study does not measure time: seconds were taken beside other work on the machine, and say nothing."
+SPEEDUPS = ("speedup", "speedup-goal", "devices", "quickest")
+SPEEDS = ("speed", "workers", "tradeoff", "phases", "bottleneck")
 TABLES = (
-    *("claims", "best", *SPEEDUPS, "epochs-goal", "useful-batch", *TIMES),
+    *("claims", "best", *SPEEDUPS, "epochs-goal", "useful-batch", *SPEEDS),
     *("models", "fit", "target", "published", "confused", "pairs"),
 )
 FIGURES = 3
@@ -51,11 +54,15 @@ REPORTS = {
 
 
 def recorded(name: str, runs: Path) -> Answer:
-    """What the records say, with the words that the study has now."""
+    """What the records say, with the words that the study has now. Only studies of time had the machine to themselves:
+    beside the runs of others there was other work."""
     found = results(name, out=runs)
     now = load(name, scale=found.study.scale or None)
     words = {"published": now.published, "assumed": now.assumed, "question": now.question}
-    return replace(found, study=found.study.model_copy(update=words)).answer
+    alone = pl.col("timing") == "exclusive"
+    shared = pl.when(alone).then(pl.lit("shared")).otherwise("timing").alias("timing")
+    table = found.runs if found.study.measure == "time" else found.runs.with_columns(shared)
+    return replace(found, study=found.study.model_copy(update=words), runs=table).answer
 
 
 def keep(name: str, runs: Path) -> None:
@@ -80,7 +87,7 @@ def keep(name: str, runs: Path) -> None:
         "labels": answer.facts.best["label"].to_list(),
         "headline": headline(answer),
         "sentences": (*answer.timing, *answer.sentences),
-        "notes": (*answer.notes, *(() if timed(answer) else (UNTIMED,))),
+        "notes": answer.notes,
         "methods": answer.methods,
         "source": answer.published.source if answer.published else "",
         "claims": [claim._asdict() for claim in claims],
@@ -119,7 +126,7 @@ def telling(answer: Answer) -> list[Figure]:
 
 
 def told(answer: Answer, key: str) -> bool:
-    return timed(answer) or key not in (*TIMES, *(() if "devices" in answer.study.compare else SPEEDUPS))
+    return timed(answer) or key not in (*SPEEDUPS, *SPEEDS)
 
 
 def timed(answer: Answer) -> bool:
@@ -146,27 +153,31 @@ def judged(claims: Sequence[Claim], *, asked: bool) -> str:
 
 
 def figures(answer: Answer) -> str:
-    """How many of the published figures are reproduced, contradicted, or cannot be tested here."""
+    """How many of the published figures are reproduced, contradicted, or not testable here."""
     table = answer.published.table if answer.published else None
     columns = [name for name in table.columns if name.endswith(" verdict")] if table is not None else []
     words = [said.partition(":")[0] for name in columns for said in table[name].drop_nulls()] if columns else []
-    return f"of {counted(len(words), 'figure')}: {summary(words)}" if words else ""
+    return f"figures: {summary(words)}" if words else ""
 
 
 def headline(answer: Answer) -> str:
-    """What the question is about: of a study of time, what it found of that."""
-    ended = answer.sentences[2]
-    if timed(answer):
-        waits = f" {ended.partition(';')[0]}." if "have not ended" in ended and answer.timing else ""
-        return f"{answer.timing[0] if answer.timing else ended}{waits}"
-    return answer.sentences[0]
+    """What the question is about: what the study itself asks first, of a study of time what it found of that."""
+    asked = next((claim for claim in (answer.published.findings if answer.published else ()) if claim.asked), None)
+    if asked and asked.verdict != UNTESTABLE:
+        return f"{asked.text[:1].upper()}{asked.text[1:]} {asked.verdict.capitalize()}: {asked.why}."
+    if not timed(answer) or not answer.timing:
+        return answer.sentences[0]
+    left = answer.facts.runs["run"].n_unique() - answer.facts.count(*ENDED)
+    waits = f" {answer.sentences[2].partition(';')[0].rstrip('.')}." if left else ""
+    return f"{answer.timing[0]}{waits}"
 
 
 def page(said: dict[str, Any]) -> str:
-    lines = [f"# {said['study']}", "", said["question"], "", f"    {said['command']}", ""]
+    file = f"[{said['study']}.yaml](../../paceline/gallery/{said['study']}.yaml)"
+    lines = [f"# {said['study']}", "", said["question"], "", f"    {said['command']}", "", f"The study: {file}.", ""]
     lines += [f"**{said['size']}**", ""] if said["size"] else []
-    lines += [f"Verdict on what was published: {said['verdict']}.", ""] if said["verdict"] else []
-    lines += [f"On what we ask ourselves: {said['answers']}.", ""] if said["answers"] else []
+    lines += [f"What was published: {said['verdict']}.", ""] if said["verdict"] else []
+    lines += [f"What we ask ourselves: {said['answers']}.", ""] if said["answers"] else []
     lines += [line for sentence in said["sentences"] for line in (sentence, "")]
     for chart in said["charts"]:
         lines += [f"![{chart['title']}]({chart['file']})", ""]
@@ -190,14 +201,22 @@ def command(said: dict[str, Any]) -> str:
     return f"paceline run {said['study']}{size}{seeds}"
 
 
-def index(kept: list[dict[str, Any]]) -> str:
-    lines = ["# Gallery", "", *HEAD, ""]
+def overall(kept: list[dict[str, Any]]) -> str:
+    """How much was trained, and what became of what was published."""
     smaller = sum(bool(said["scale"]) for said in kept)
     ended, planned = (sum(said["runs"][place] for said in kept) for place in (0, 1))
-    trained = f"{len(kept)} of {len(gallery())} studies are trained here, {smaller} of them at a smaller size"
-    trained += f"; {ended:,} of {planned:,} runs, for the others need a GPU" if ended < planned else ""
+    claims = [claim["verdict"] for said in kept for claim in said["claims"] if claim["verdict"] and not claim["asked"]]
+    return (
+        f"{len(kept)} studies, {len(kept) - smaller} of them at full size on two CPU cores, "
+        f"{ended:,} of {planned:,} runs trained. Of {len(claims)} published claims: {summary(sorted(claims))}."
+    )
+
+
+def index(kept: list[dict[str, Any]]) -> str:
+    lines = ["# Gallery", "", *HEAD, ""]
+    lines += [overall(kept), ""]
     where = "; ".join(dict.fromkeys(machine for said in kept for machine in said["machine"]))
-    lines += [f"{trained}. Measured on: {where}, without a GPU.", ""]
+    lines += [f"Measured on: {where}, without a GPU.", ""]
     for title, starts in REPORTS.items():
         rows = [row(said) for said in kept if said["study"].startswith(starts)]
         columns = "| study | question | published | measured here | verdict | size |"
@@ -213,10 +232,15 @@ HEAD = (
     "assumed and how it was measured. Written by `docs/gallery.py` from recorded runs.",
     "",
     "A claim is *reproduced* where the difference it claims is separated (95 %, paired by seed), *contradicted* where",
-    "it is separated the other way, *not separated* where more seeds are needed, *not testable here* for the reason",
-    "that stands with it. A figure is reproduced where one more run here would give it (95 % prediction interval,",
-    "and that no wider than two points of accuracy or a tenth of another figure to each side).",
-    "Questions of our own are answered by *yes* or *no*. [Definitions](../definitions.md#published-claims).",
+    "it is separated the other way, *not separated* where the runs show neither, *not testable here* for the reason",
+    "that stands with it. Whether something converges is judged by more than half of the seeds. A figure is reproduced",
+    "where one more run here would give it (95 % prediction interval, and that no wider than two points of accuracy or",
+    "a tenth of another figure to each side). Questions of our own are answered *yes*, *no* or *open*.",
+    "[Definitions](../definitions.md#published-claims).",
+    "",
+    "The records themselves are in [records](records), one archive a study. Unpacked into `runs/`, every verb reads",
+    "them: `tar xf docs/gallery/records/quickstart.tar.xz -C runs`, `paceline report quickstart`.",
+    "",
 )
 
 
@@ -237,6 +261,12 @@ def main(asked: list[str]) -> None:
         runs, names = Path(asked[0]), asked[1:]
         for name in names or [folder.path.name for folder in studies(runs)]:
             keep(name, runs)
+            records.pack(StudyFolder(runs / name))
+    else:
+        for name in records.kept():
+            with tempfile.TemporaryDirectory() as runs:
+                records.unpack(name, Path(runs))
+                keep(name, Path(runs))
     kept = [json.loads(file.read_text()) for file in sorted(FOLDER.glob("*.json"))]
     for said in kept:
         write(said)

@@ -1,10 +1,11 @@
 """The Python API: what the command line does, as functions; results as Polars tables."""
 
+import contextlib
 import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -257,13 +258,15 @@ def _console(progress: bool | None) -> Console | None:
     return Console(stderr=True, force_jupyter=False) if shown else None  # plain lines in a notebook, not a cell each
 
 
-def _watched(events: Iterator[Event]) -> Iterator[Event]:
-    for event in events:
-        if event.kind == "refused":
-            raise RecordError(event.reason)
-        if event.kind == "stopped":
-            raise KeyboardInterrupt
-        yield event
+def _watched(events: Generator[Event]) -> Iterator[Event]:
+    """Ends what trains with itself, whoever still holds on to it."""
+    with contextlib.closing(events):
+        for event in events:
+            if event.kind == "refused":
+                raise RecordError(event.reason)
+            if event.kind == "stopped":
+                raise KeyboardInterrupt
+            yield event
 
 
 def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:

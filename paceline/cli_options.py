@@ -42,7 +42,9 @@ Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the recor
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the data sets are.")]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the study.", autocompletion=complete.keys),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change a value of the study; may be repeated.", autocompletion=complete.keys
+    ),
 ]
 Seeds = Annotated[int | None, typer.Option("--seeds", metavar="N", help="Seeds for every setting.")]
 Scale = Annotated[

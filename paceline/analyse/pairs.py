@@ -11,6 +11,7 @@ from paceline.analyse.quantiles import Array, normal_quantile, t_quantile, t_tai
 ALPHA = 0.05
 POWER = 0.8
 MOST = 1000  # more seeds than this are not counted
+ROUNDING = 1e-12  # of the results: a difference below is none
 
 
 def pairwise(table: pl.DataFrame, compare: Sequence[str] = (), *, metric: str) -> pl.DataFrame:
@@ -73,8 +74,9 @@ def _paired(a: Array, b: Array) -> tuple[Array, Array, Array]:
     """n, mean and standard deviation of a - b over the columns that both have."""
     n, mean, sd = _moments(a - b)
     shared = ~np.isnan(a - b)
-    apart = np.hypot(*(_moments(np.where(shared, values, np.nan))[2] for values in (a, b)))
-    return n, mean, np.where((sd == 0) & (mean != 0), apart, sd)
+    (_, first, spread), (_, second, other) = (_moments(np.where(shared, values, np.nan)) for values in (a, b))
+    mean = np.where(np.abs(mean) <= ROUNDING * np.maximum(np.abs(first), np.abs(second)), 0.0, mean)
+    return n, mean, np.where((sd == 0) & (mean != 0), np.hypot(spread, other), sd)
 
 
 def _moments(gaps: Array) -> tuple[Array, Array, Array]:
@@ -84,8 +86,7 @@ def _moments(gaps: Array) -> tuple[Array, Array, Array]:
     mean = np.where(n > 0, np.where(known, gaps, 0.0).sum(axis=1) / np.maximum(n, 1), np.nan)
     off = np.where(known, gaps - mean[:, None], 0.0)
     sd = np.where(n > 1, np.sqrt((off**2).sum(axis=1) / np.maximum(n - 1, 1)), np.nan)
-    rounding = 1e-12 * np.abs(mean)
-    return n, mean, np.where(sd <= rounding, 0.0, sd)
+    return n, mean, np.where(sd <= ROUNDING * np.abs(mean), 0.0, sd)
 
 
 def _p_values(n: Array, difference: Array, sd: Array) -> Array:

@@ -222,30 +222,6 @@ def slowest(machine: Machine, devices: ArrayLike) -> Array:
     return np.where(counts > 1, np.maximum(noise @ weight, 1.0), 1.0)
 
 
-def link_from(
-    size: Sequence[float], seconds: Sequence[float], devices: int, algorithm: str = "ring"
-) -> tuple[Link, float]:
-    """The link that explains measured all-reduces of `size` bytes over devices in a row, and its typical miss (share).
-
-    Seconds are a line in the size, fitted to relative errors: where it begins gives the latency, its slope the
-    bandwidth, host costs included.
-    """
-    from scipy.optimize import nnls  # type: ignore[import-untyped]
-
-    sizes, measured = np.asarray(size, np.float64), np.asarray(seconds, np.float64)
-    if devices < 2 or len(np.unique(sizes)) < 2 or measured.min() <= 0:
-        raise ValueError("a link is fitted to all-reduces of at least two sizes, over two or more devices")
-    unit = Machine(Link(1.0, 1.0))
-    count = np.asarray([[float(devices)]])
-    waits, near, far = (float(np.asarray(part).squeeze()) for part in _ALGORITHMS[algorithm](count, unit))
-    columns = np.stack([np.full(len(sizes), waits), (near + far) * sizes], 1) / measured[:, None]
-    largest = columns.max(0)
-    found, _ = nnls(columns / largest, np.ones(len(sizes)))
-    latency, per_byte = found / largest
-    miss = np.abs(columns @ np.asarray([latency, per_byte]) - 1)
-    return Link(float(latency), float(1 / per_byte) if per_byte > 0 else np.inf), float(np.median(miss))
-
-
 def _work(layers: Layers, other: Layers | None, batches: Array) -> tuple[Array, Array]:
     """Seconds of forward [devices] and of backward [devices, tensors] at each batch."""
     forward, backward = layers.forward_seconds, np.asarray(layers.backward_seconds, np.float64)

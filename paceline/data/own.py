@@ -1,6 +1,7 @@
 """What a function of the user's own gives, as a data set, checked once: what is wrong with it would else be a message
 of torch's in the middle of training."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ NAMES = ("train_x", "train_y", "test_x", "test_y")
 
 def own_dataset(name: str, made: Any, *, labelled: bool) -> Dataset:
     """`made`: a Dataset, or simply (train_x, train_y, test_x, test_y). `labelled`: the loss needs classes."""
-    found = made if isinstance(made, Dataset) else _of_arrays(name, made)
+    found = _numbered(made) if isinstance(made, Dataset) else _of_arrays(name, made)
     for split, part in found.splits.items():
         if wrong := _wrong(split, part, found.classes):
             raise _gives(name, wrong)
@@ -23,7 +24,15 @@ def own_dataset(name: str, made: Any, *, labelled: bool) -> Dataset:
         raise _gives(
             name, "answers that are no whole numbers. For classes number them from 0; for values say loss: mse"
         )
-    return found
+    return replace(found, checksum=tensor_checksum(*found.splits.values()))
+
+
+def _numbered(made: Dataset) -> Dataset:
+    """Class numbers of any whole type as torch's losses take them."""
+    if made.classes is None:
+        return made
+    whole = {name: part for name, part in made.splits.items() if not part.y.is_floating_point()}
+    return replace(made, **{name: replace(part, y=part.y.long()) for name, part in whole.items()})  # type: ignore[arg-type]
 
 
 def _of_arrays(name: str, made: Any) -> Dataset:
@@ -35,13 +44,19 @@ def _of_arrays(name: str, made: Any) -> Dataset:
             raise _gives(name, f"{len(x)} {split} examples but {len(y)} answers")
         if not len(x):
             raise _gives(name, f"no {split} examples")
-    x, y, test_x, test_y = (t if t.is_floating_point() else t.long() for t in tensors)
-    train, test = Split(x.float().contiguous(), y), Split(test_x.float().contiguous(), test_y)
+    y, test_y = (t if t.is_floating_point() else t.long() for t in tensors[1::2])
+    train, test = (Split(_examples(x), answers) for x, answers in ((tensors[0], y), (tensors[2], test_y)))
     if y.is_floating_point():
-        return Dataset(name, train, None, test, None, tensor_checksum(train, test))
+        return Dataset(name, train, None, test, None, "")
     if (first := int(min(y.min(), test_y.min()))) > 0:
         raise _gives(name, f"labels that begin at {first}; number classes from 0")
-    return Dataset(name, train, None, test, int(max(y.max(), test_y.max())) + 1, tensor_checksum(train, test))
+    return Dataset(name, train, None, test, int(max(y.max(), test_y.max())) + 1, "")
+
+
+def _examples(x: Tensor) -> Tensor:
+    """Bytes of colour images stay bytes, which are scaled when they are shown; all else is numbers."""
+    pictures = x.dtype == torch.uint8 and x.dim() == 4 and x.shape[1] == 3
+    return x.contiguous() if pictures else x.float().contiguous()
 
 
 def _tensor(name: str, called: str, item: Any) -> Tensor:

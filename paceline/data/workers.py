@@ -8,6 +8,7 @@ import signal
 import warnings
 from collections import deque
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -68,8 +69,7 @@ class Workers:
 
     def batches(self, composition: Composition, start: int) -> Generator[tuple[Batch, Tensor, Tensor]]:
         epochs, several = _Epochs(composition, start), self._said.workers > 0
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # more workers than cores are what is measured here
+        with _any_number_of_workers():
             loader = DataLoader(
                 self._samples,
                 batch_sampler=epochs,
@@ -81,8 +81,18 @@ class Workers:
                 worker_init_fn=_leave_signals,
             )
         while True:
-            for x, y in loader:
+            with _any_number_of_workers():
+                epoch = iter(loader)
+            for x, y in epoch:
                 yield epochs.given.popleft(), x, y
+
+
+@contextmanager
+def _any_number_of_workers() -> Iterator[None]:
+    """torch warns of more workers than cores, when a loader is made and when it starts; they are what is measured."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
+        yield
 
 
 def _together(examples: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:

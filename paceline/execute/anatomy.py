@@ -4,16 +4,13 @@ in less than a minute, and kept in the user's cache.
 torchrun --nproc-per-node=2 -m paceline.execute.anatomy ASKED FOUND     a process of the team; both are files
 """
 
-import hashlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +18,10 @@ from paceline import cache
 from paceline.errors import DeviceError
 from paceline.execute import neighbours, torchrun
 from paceline.execute.job import Job
-from paceline.record.machine import cpu_name, usable_cores
+from paceline.record.machine import fingerprint, usable_cores
 from paceline.spec import Run, plain
+from paceline.spec.run import PARTS
+from paceline.spec.signature import source_hash
 
 TEAM = 2
 ROUNDS = 2  # of all profiles; of each the quickest counts, for a machine is now and then disturbed
@@ -116,7 +115,7 @@ def anatomy(
     Kept for 30 days, for this machine and these versions, and shared by runs that differ in what no step feels; not
     kept if it was disturbed.
     """
-    kind = _kind(run, alone, together)
+    kind = _kind(run, alone, together, folder)
     kept = _entries()
     if kind in kept:
         return Anatomy.of(kept[kind])
@@ -129,9 +128,11 @@ def anatomy(
     return replace(Anatomy.of(found), disturbed=beside)
 
 
-def _kind(run: Run, alone: int, together: tuple[int, ...]) -> str:
+def _kind(run: Run, alone: int, together: tuple[int, ...], folder: Path) -> str:
     said = {name: value for name, value in plain(run).items() if name not in (*_UNFELT, *_SHARING)}
-    return json.dumps({**said, "alone": alone, "together": together}, sort_keys=True)
+    own = [part for kind in PARTS if (part := getattr(run, kind)).own]
+    sources = {part.name: source_hash(part, folder) for part in own}
+    return json.dumps({**said, "sources": sources, "alone": alone, "together": together}, sort_keys=True)
 
 
 def _entries() -> dict[str, Any]:
@@ -144,9 +145,7 @@ def _entries() -> dict[str, Any]:
 
 
 def _file() -> Path:
-    versions = [metadata.version(name) for name in ("torch", "paceline")]
-    machine = repr((cpu_name(), usable_cores(), os.environ.get("CUDA_VISIBLE_DEVICES"), *versions))
-    return cache.user_cache() / f"anatomies-{hashlib.sha256(machine.encode()).hexdigest()[:12]}.json"
+    return cache.user_cache() / f"anatomies-{fingerprint()}.json"
 
 
 def _measured(run: Run, alone: int, together: tuple[int, ...], folder: Path, data: Path | None) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""The files that data of the user's own come from, as they are now, by which finished runs are known to be stale.
+"""The files that data and weights of the user's own come from, as they are now, by which finished runs are known to be
+stale.
 
 The data are not built for it: files that an own part names, in its arguments or its source, and the images of a folder
 are hashed, and read only if they have been written since they were last.
@@ -8,6 +9,7 @@ import ast
 import hashlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,22 @@ def files_hash(part: Part, folder: Path) -> str | None:
     found = sorted(set(_named(part, folder)))
     lines = [f"{content_of(Archive(file))}  {said}\n" for said, file in found]  # as one file, whatever is in it
     return hashlib.sha256("".join(lines).encode()).hexdigest()[:16] if lines else None
+
+
+def weights_label(weights: str) -> str:
+    """Under which the hash of the weights that a run began from stands among its sources."""
+    return f"weights {weights}"
+
+
+def weights_hash(weights: str, folder: Path) -> str | None:
+    """None where there are none, they are gone, or they are known by a name that holds their checksum."""
+    from paceline.data.locate import Files
+    from paceline.data.pretrained import seek, sha256
+
+    if weights in ("none", "imagenet"):
+        return None
+    path = seek(weights, replace(Files.search(), beside=folder))
+    return sha256(path, path.stat().st_mtime_ns)[:16] if path else None
 
 
 def _images_hash(root: Path) -> str | None:

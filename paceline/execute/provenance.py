@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -118,7 +119,8 @@ def origin(name: str, run: Run, checksum: str, job: Job) -> dict[str, Any]:
     if run.weights != "none":
         from paceline.data.pretrained import find
 
-        sources[f"weights {run.weights}"] = find(run.weights, run.model.name, files(job), job.folder).sha256[:16]
+        start = find(run.weights, run.model.name, files(job), job.folder)
+        sources[datafiles.weights_label(run.weights)] = start.sha256[:16]
     return {"run": name, "data": checksum, "sources": sources}
 
 
@@ -150,15 +152,15 @@ def timing(job: Job, before: str) -> str:
     return now if before == "exclusive" else before
 
 
-def save(folder: PackFolder, state: dict[str, Any]) -> None:
+def save(file: Path, state: dict[str, Any]) -> None:
     from safetensors import SafetensorError
 
     from paceline.train import checkpoint
 
     try:
-        checkpoint.save(folder.checkpoint, state)
+        checkpoint.save(file, state)
     except (OSError, SafetensorError) as error:
-        raise cannot_write(folder.checkpoint, error) from None
+        raise cannot_write(file, error) from None
 
 
 def load(folder: PackFolder, *kinds: tuple[str, ...]) -> dict[str, Any]:

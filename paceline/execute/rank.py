@@ -138,8 +138,10 @@ def _record(
                 begun = time.perf_counter()
                 if writer is not None:
                     writer.sync()
+                if not crowded:
+                    noted["timing"] = provenance.timing(job, noted["timing"])
                 kept = {**item.snapshot(), **origin, "timing": noted["timing"], "saving": saving}
-                checkpoint.save(_kept(folder, item.step, team.rank), kept)
+                provenance.save(_kept(folder, item.step, team.rank), kept)
                 team.wait()
                 _drop(folder, team.rank, but=item.step)
                 if writer is not None:

@@ -1,6 +1,6 @@
 """One `run` of a study: what is done already, what is missing, and the packs that will train it."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from paceline.errors import DeviceError, RecordError, StudyError
 from paceline.execute import members
 from paceline.execute import speeds as kept_speeds
 from paceline.execute.capable import unable
-from paceline.execute.datafiles import files_hash, label
+from paceline.execute.datafiles import files_hash, label, weights_hash, weights_label
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.plan.choose import Choice, Group, Speeds, choose, groups
@@ -141,9 +141,10 @@ def _cost(run: Run, jobs: int) -> Cost | None:
 
 
 def stale_runs(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> frozenset[str]:
-    """Finished runs whose own parts or data are not those of today: other sources, other files."""
+    """Finished runs whose own parts, data or weights are not those of today: other sources, other files."""
     now: dict[str, str | None] = {}
     files = cache(partial(files_hash, folder=study.folder))
+    weights = cache(partial(weights_hash, folder=study.folder))
     stale = set()
     for trial in trials:
         if trial.id not in runs or not runs[trial.id].ended:
@@ -155,7 +156,10 @@ def stale_runs(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> 
             if now[part.path] and before.get(part.name) not in (None, now[part.path]):
                 stale.add(trial.id)
         read = before.get(label(trial.run.data))
-        if read and files(trial.run.data) not in (None, read):
+        began = before.get(weights_label(trial.run.weights))
+        if (read and files(trial.run.data) not in (None, read)) or (
+            began and weights(trial.run.weights) not in (None, began)
+        ):
             stale.add(trial.id)
     return frozenset(stale)
 
@@ -184,7 +188,7 @@ def set_stale_aside(session: Session) -> None:
                 session.folder.set_aside(known.folder).claim.unlink(missing_ok=True)
 
 
-def execute(session: Session, *, data: Path | None = None, retry_failed: bool = False) -> Iterator[Event]:
+def execute(session: Session, *, data: Path | None = None, retry_failed: bool = False) -> Generator[Event]:
     """Trains what is missing, and says how it goes."""
     try:
         yield from _execute(session, data, retry_failed)

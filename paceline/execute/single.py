@@ -65,7 +65,8 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
                 writer.sync()
                 noted["timing"] = provenance.timing(job, noted["timing"])
                 begun = time.perf_counter()
-                provenance.save(folder, {**item.snapshot(), **origin, "timing": noted["timing"], "saving": saving})
+                state = {**item.snapshot(), **origin, "timing": noted["timing"], "saving": saving}
+                provenance.save(folder.checkpoint, state)
                 writer.status(name, "running", step=item.step, **noted)
                 saving += time.perf_counter() - begun
                 saved, kept = time.monotonic(), True

@@ -1,16 +1,13 @@
 """Speeds measured on this machine, kept in the user's cache: a file a machine, an entry a kind of runs."""
 
-import hashlib
 import json
-import os
 import time
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 
 from paceline import cache
 from paceline.plan.choose import Speed, Speeds
-from paceline.record.machine import cpu_name, usable_cores
+from paceline.record.machine import fingerprint
 
 KEPT_SECONDS = 30 * 86400.0
 
@@ -49,6 +46,4 @@ def _speeds(said: dict[str, dict[str, float]]) -> dict[str, Speed]:
 
 
 def _file() -> Path:
-    versions = [metadata.version(name) for name in ("torch", "paceline")]
-    machine = repr((cpu_name(), usable_cores(), os.environ.get("CUDA_VISIBLE_DEVICES"), *versions))
-    return cache.user_cache() / f"speeds-{hashlib.sha256(machine.encode()).hexdigest()[:12]}.json"
+    return cache.user_cache() / f"speeds-{fingerprint()}.json"

@@ -174,7 +174,7 @@ class _Stack:
     def _save(self, state: dict[str, Any], origin: dict[str, Any]) -> None:
         self.writer.sync()
         names = [self.names[place] for place in state.pop("places")]
-        provenance.save(self.folder, {**state, "names": names, **origin})
+        provenance.save(self.folder.checkpoint, {**state, "names": names, **origin})
 
     def _interrupt(self, alive: list[str], pause: Any, noted: dict[str, Any]) -> Iterator[Event]:
         self.writer.statuses({name: {"status": "interrupted", "step": pause.step, **noted} for name in alive})

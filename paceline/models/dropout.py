@@ -40,7 +40,8 @@ class Dropout(nn.Module):
     def _blank(self, x: Tensor) -> Tensor:
         """Of the whole batch, laid out as x is: draws follow the order in memory."""
         if self.columns is not None:
-            return x.new_empty((*x.shape[:-1], x.shape[-1] * self.columns[1]))
+            count = x.shape[0] if self._places is None else self._count
+            return x.new_empty((count, *x.shape[1:-1], x.shape[-1] * self.columns[1]))
         if self._places is None:
             return torch.empty_like(x)
         last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)

@@ -16,8 +16,8 @@ from paceline.spec.parts import TABLE
 from paceline.spec.run import MAX_EPOCHS_WALKED, Subset, embeds
 from paceline.spec.window import steps_in_epoch, stride
 
-CORE_FLOPS = 70e9  # operations a second that one core gives a training step
-EVALUATION_FLOPS = 20e9  # the same for an evaluation, which mostly waits for memory
+CORE_FLOPS = 70e9  # operations a second that one core gives
+CORE_VALUES = 1e9  # values a second that one core reads and writes in an evaluation
 UPDATE_SECONDS = 2e-9  # of one core, to update one parameter in a stack
 STACK_SECONDS = 2e-5  # what a step in a stack costs each run before any arithmetic
 CONVOLUTION = 1.5  # how much slower a stack's convolutions are
@@ -49,6 +49,11 @@ class Shape:
     activations: int
     convolutional: bool = False
     passing: int | None = None  # values at hand at once in an evaluation, where it is not all of those
+
+    @property
+    def forward_seconds(self) -> float:
+        """Of one core, to evaluate one example."""
+        return 2.0 * self.multiply_adds / CORE_FLOPS + self.activations / CORE_VALUES
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ def _cost(run: _Sizes) -> Cost | None:
     shape = make(seen, facts.outputs, run.model.complete)
     once = 0.0
     if run.embeds and run.model.entry:
-        once = 2.0 * shape.multiply_adds * (facts.train + facts.held_out) / (EVALUATION_FLOPS * run.cores)
+        once = shape.forward_seconds * (facts.train + facts.held_out) / run.cores
         shape = _dense(run.model.entry.features, facts.outputs)
     pool = min(facts.train, run.subset.size) if run.subset else facts.train
     steps, examples, widest = _walk(run.global_batch, run.steps, run.epochs, pool, run.overlap)
@@ -145,11 +150,11 @@ def _cost(run: _Sizes) -> Cost | None:
     width = 8 if run.precision == "fp64" else 4
     arithmetic = 6.0 * shape.multiply_adds * examples / (CORE_FLOPS * run.cores) * width / 4
     updates = 40.0 * shape.parameters * steps / (CORE_FLOPS * run.cores)
-    evaluation = 2.0 * shape.multiply_adds * facts.held_out * rows / run.cores
-    seconds = START_SECONDS + STEP_SECONDS * steps + arithmetic + updates + evaluation / EVALUATION_FLOPS
+    evaluation = shape.forward_seconds * facts.held_out * rows / run.cores
+    seconds = START_SECONDS + STEP_SECONDS * steps + arithmetic + updates + evaluation
     slower = CONVOLUTION if shape.convolutional else 1.0
     stacked = STACK_SECONDS * steps + arithmetic * slower + UPDATE_SECONDS * shape.parameters * steps / run.cores
-    stacked += evaluation * slower / CORE_FLOPS
+    stacked += evaluation * slower
     values = math.prod(facts.shape) * (facts.train + facts.held_out)
     chunk = 2_000_000 // max(1, math.prod(seen))
     kept = max(shape.activations * widest, (shape.passing or shape.activations) * chunk)

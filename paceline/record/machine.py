@@ -1,6 +1,7 @@
 """Provenance: what a pack was trained with. Recorded beside a run's id, not in it."""
 
 import functools
+import hashlib
 import os
 import platform
 import socket
@@ -62,6 +63,15 @@ def describe(folder: Path) -> dict[str, Any]:
 def usable_cores() -> int:
     """Cores this process may use: a batch system may have granted fewer than there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def fingerprint() -> str:
+    """Of what decides how fast it trains, without torch: CPU, cores, GPUs, versions. Measured speeds are kept by it."""
+    models = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+    gpus = [line for file in models for line in file.read_text().splitlines() if line.startswith("Model")]
+    versions = [_version(name) for name in ("torch", "paceline")]
+    said = repr((cpu_name(), usable_cores(), os.environ.get("CUDA_VISIBLE_DEVICES"), gpus, *versions))
+    return hashlib.sha256(said.encode()).hexdigest()[:12]
 
 
 def accelerator(devices: Path = Path("/dev"), build: str | None = None) -> bool:

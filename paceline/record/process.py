@@ -3,14 +3,17 @@
 import contextlib
 import os
 import socket
+from pathlib import Path
 
 import psutil
 
 
 def place() -> str:
-    """Where a process id means something: the host, and on Linux the pid namespace (a container has its own)."""
+    """Where a process id means something: the host, and on Linux this boot of it, which tells hosts of one name apart,
+    and the pid namespace (a container has its own)."""
     with contextlib.suppress(OSError):
-        return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
+        return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
     return socket.gethostname()
 
 

@@ -14,7 +14,7 @@ from paceline.report.devices import Scaled, scaled
 from paceline.report.facts import Facts, Recorded, gather
 from paceline.report.fit import over_fitted
 from paceline.report.methods import methods
-from paceline.report.names import counted, listed, size
+from paceline.report.names import counted, listed, quoted, size
 from paceline.report.published import Published, published
 from paceline.report.scaled import statements as scaling_statements
 from paceline.report.sentences import sentences
@@ -138,7 +138,7 @@ def _few_seeds(facts: Facts) -> str:
 def _same_seeds(facts: Facts) -> str:
     if 2 * len(facts.alike) < facts.best["mean"].count() or not facts.alike:
         return ""  # one or two alike are chance
-    who = "every setting" if facts.exact else listed(facts.alike)
+    who = "every setting" if facts.exact else listed(map(quoted, facts.alike))
     return f"The seeds of {who} gave the same value: their number says nothing about noise there."
 
 
@@ -189,8 +189,8 @@ def _behind_in_seeds(facts: Facts) -> str:
     if short.is_empty():
         return ""
     return (
-        f"Some seeds of {listed(short['label'])} gave no value even at the best tuned value: the mean is that of the "
-        "others, and ranks behind settings whose seeds all finished."
+        f"Some seeds of {listed(map(quoted, short['label']))} gave no value even at the best tuned value: the mean is "
+        "that of the others, and ranks behind settings whose seeds all finished."
     )
 
 

@@ -1,13 +1,12 @@
 """A study's runs by their number of devices: how fast each was, where its time went, when it reached the goal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import polars as pl
 
 from paceline.analyse.phases import splits
 from paceline.analyse.target import to_target
-from paceline.plan.expand import expand
 from paceline.report.facts import ENDED, Facts
 from paceline.report.models import epochs_trained
 from paceline.report.names import words
@@ -55,7 +54,7 @@ def scaled(facts: Facts, target: float | None = None) -> Scaled | None:
     """
     if not _asked(facts):
         return None
-    known = {trial.id: trial.run for trial in expand(facts.study, own_parts=False)}
+    known = facts.known
     ended = facts.at_best.filter(pl.col("status").is_in(ENDED)).unique(["run", "label"], maintain_order=True)
     keys = [name for name in facts.columns.compare if name.removeprefix("axis.") not in _OWN]
     place = {run: place for place, run in enumerate(facts.runs["run"].unique(maintain_order=True))}
@@ -74,7 +73,7 @@ def _asked(facts: Facts) -> bool:
     return "devices" in facts.study.compare or any("devices" in case for case in facts.study.cases.values())
 
 
-def _sized(ended: pl.DataFrame, known: dict[str, Run]) -> pl.DataFrame:
+def _sized(ended: pl.DataFrame, known: Mapping[str, Run]) -> pl.DataFrame:
     each = [known[run] for run in ended["run"]]
     batches = [run.global_batch if isinstance(run.global_batch, int) else None for run in each]
     table = ended.rename({"turnaround_seconds": "turnaround"}, strict=False)
@@ -89,7 +88,7 @@ def _sized(ended: pl.DataFrame, known: dict[str, Run]) -> pl.DataFrame:
     ).with_columns(pl.when(done).then(pl.col(*_MEASURED)))
 
 
-def _with_several(runs: pl.DataFrame, known: dict[str, Run], keys: list[str]) -> pl.DataFrame:
+def _with_several(runs: pl.DataFrame, known: Mapping[str, Run], keys: list[str]) -> pl.DataFrame:
     """The settings of which there are two numbers of devices, their own or one device that another setting lends."""
     groups = [*keys, "batch_mode"]
     several = pl.col("devices").n_unique().over(groups) > 1 if groups else pl.col("devices").n_unique() > 1
@@ -113,7 +112,7 @@ def _rest(run: Run) -> str:
     return repeat_id(setting_hash(construct({**run.__dict__, **plain})), 0)
 
 
-def _timed(runs: pl.DataFrame, facts: Facts, known: dict[str, Run]) -> pl.DataFrame:
+def _timed(runs: pl.DataFrame, facts: Facts, known: Mapping[str, Run]) -> pl.DataFrame:
     """Adds seconds_per_epoch and the shares of SPLIT."""
     last = facts.rows.group_by("run").agg(pl.col("seconds", "examples").max())
     table = runs.join(
@@ -139,7 +138,7 @@ def _waits(run: Run) -> bool:
 
 def _reaching(runs: pl.DataFrame, facts: Facts, target: float | None) -> tuple[pl.DataFrame, Goal]:
     """Adds stable_epoch, seconds_to_target and examples: at the goal, null where a run never reached it."""
-    value = target if target is not None else _stop_at(facts)
+    value = target if target is not None else facts.stop_target
     metric = facts.columns.metric
     if value is not None:
         each = runs.unique("run").select(
@@ -158,14 +157,7 @@ def _reaching(runs: pl.DataFrame, facts: Facts, target: float | None) -> tuple[p
     return runs.join(hits, on="run", how="left", maintain_order="left"), goal
 
 
-def _stop_at(facts: Facts) -> float | None:
-    """The value that the study itself stops at."""
-    stop = facts.study.base.get("early_stop") or {}
-    named = stop.get("target") is not None and stop.get("metric", "accuracy") == facts.columns.metric
-    return float(stop["target"]) if named else None
-
-
-def _by_epoch(runs: pl.DataFrame, facts: Facts, known: dict[str, Run], keys: Iterable[str]) -> pl.DataFrame:
+def _by_epoch(runs: pl.DataFrame, facts: Facts, known: Mapping[str, Run], keys: Iterable[str]) -> pl.DataFrame:
     names = (*keys, "batch_mode", "devices", "seed", "oversubscribed", "timing")
     done = runs.filter(pl.col("status") == "done").select("run", *names)
     if not all(_rows_end_epochs(known[run]) for run in done["run"]):

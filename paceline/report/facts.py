@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -15,16 +16,18 @@ from paceline.analyse.held_out import curve
 from paceline.analyse.intervals import summarise
 from paceline.analyse.pairs import pairwise, ties
 from paceline.analyse.sensitivity import sensitivity
+from paceline.analyse.shape import FLOOR
 from paceline.analyse.stable import epochs_to_stable
 from paceline.analyse.target import to_target
 from paceline.analyse.verdicts import verdicts
+from paceline.plan.expand import expand
 from paceline.record.layout import StudyFolder
 from paceline.record.reader import read_machines
 from paceline.report.names import ALONE, Columns, columns, with_labels
 from paceline.report.results import shown
 from paceline.report.usage import Usage, measure
 from paceline.report.wrong import Wrong, examine
-from paceline.spec import Study
+from paceline.spec import Run, Study
 
 MOST_PAIRED = 40  # compared settings that are held against each other; beyond, the best so many
 ALIKE = 1e-9  # a spread over seeds below this share of the mean is rounding
@@ -60,6 +63,7 @@ class Facts:
     sensitivity: dict[str, pl.DataFrame]  # by tuned axis
     chosen_on: str  # validation or test
     wrong: Wrong | None = None  # what the best setting got wrong, where its runs were examined
+    known: Mapping[str, Run] = field(default_factory=dict)  # by id, what each run was told
     devices: Mapping[str, str] = field(default_factory=dict)  # by pack, what it was trained on: cpu, cuda, mps
     usage: Usage | None = None  # where time, memory and power went, where that was measured
 
@@ -89,6 +93,26 @@ class Facts:
         """Whether that holds for all: then differences are exact, and no statistic says anything about them."""
         return bool(self.alike) and len(self.alike) == self.best["mean"].count()
 
+    @cached_property
+    def _start(self) -> float | None:
+        """The loss before the first step, as its median over runs; None where the metric is an accuracy."""
+        first = self.rows.filter(pl.col("step") == 0)["loss"].drop_nulls()
+        return None if self.columns.higher or first.is_empty() else float(first.median())  # type: ignore[arg-type]
+
+    def as_good_as_zero(self, value: float | None) -> bool:
+        """Whether it is a loss below a millionth of its start: what is smaller than another there is rounding."""
+        return value is not None and self._start is not None and 0 <= value < FLOOR * self._start
+
+    @property
+    def stop_target(self) -> float | None:
+        """The value of the metric at which all runs stop by themselves, as the study says."""
+        return _stop(self.known, self.columns)
+
+    @property
+    def stops_at_goal(self) -> bool:
+        """Whether runs end as soon as they meet the target, so that their results do not rank them."""
+        return self.stop_target is not None
+
     @property
     def ahead(self) -> pl.DataFrame:
         """Pairs in which a setting with missing seeds beats the first, which is complete."""
@@ -110,6 +134,7 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
     """`folder` is the study's record, for what its runs got wrong and where their time went."""
     study = recorded.study
     runs = recorded.runs.with_columns(pl.lit(study.name).alias(ALONE))
+    known = {trial.id: trial.run for trial in expand(study, own_parts=False)}
     of = columns(study, runs)
     rows = _measured(recorded.rows)
     runs, chosen_on = _judged(with_labels(runs, of), rows, study, of)
@@ -117,7 +142,7 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
     best = with_labels(best_of_tuned(runs.drop("chosen", "value"), values, of.compare, of.tune, metric=of.metric), of)
     chosen = at_best(runs, best)
     pairs, tied = _paired(chosen, best, of)
-    target = target if target is not None else _target(best, chosen, rows, study, of)
+    target = target if target is not None else _target(best, chosen, rows, known, of)
     reached = pl.DataFrame() if target is None else to_target(rows, chosen, ["label"], metric=of.metric, target=target)
     return Facts(
         study=study,
@@ -134,8 +159,9 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
         sensitivity=_sensitivities(runs, values, of),
         chosen_on=chosen_on,
         wrong=examine(folder, best, chosen),
+        known=known,
         devices=_devices(folder),
-        usage=measure(folder, study, of, runs, chosen, exclusive=_exclusive(runs)),
+        usage=measure(folder, study, known, of, runs, chosen, exclusive=_exclusive(runs)),
     )
 
 
@@ -187,15 +213,23 @@ def _paired(at_best: pl.DataFrame, best: pl.DataFrame, of: Columns) -> tuple[pl.
     return pairs, ties(pairs, best.head(MOST_PAIRED))
 
 
-def _target(best: pl.DataFrame, chosen: pl.DataFrame, rows: pl.DataFrame, study: Study, of: Columns) -> float | None:
+def _target(
+    best: pl.DataFrame, chosen: pl.DataFrame, rows: pl.DataFrame, known: Mapping[str, Run], of: Columns
+) -> float | None:
     """The study's own early-stop target; else one of its results, unless a run meets that untrained."""
-    stop = study.base.get("early_stop") or {}
-    if stop.get("target") is not None and stop.get("metric", "accuracy") == of.metric:
-        return float(stop["target"])
+    if (goal := _stop(known, of)) is not None:
+        return goal
     target = _near_the_best(best["mean"].drop_nulls(), of)
     start = curve(rows.join(chosen.select("run"), on="run", how="semi").filter(pl.col("step") == 0), of.metric)["value"]
     met = target is not None and bool(((start >= target) if of.higher else (start <= target)).any())
     return None if met else target
+
+
+def _stop(known: Mapping[str, Run], of: Columns) -> float | None:
+    """The one value of the metric at which all runs stop by themselves."""
+    stops = {run.early_stop for run in known.values()}
+    stop = stops.pop() if len(stops) == 1 else None
+    return stop.target if stop is not None and stop.metric == of.metric else None
 
 
 def _near_the_best(means: pl.Series, of: Columns) -> float | None:

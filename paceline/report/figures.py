@@ -10,18 +10,12 @@ import vl_convert
 from paceline.record.layout import cannot_write, make_folder
 from paceline.report.answer import Answer
 from paceline.report.charts.picture import picture
-from paceline.report.formats import render
+from paceline.report.formats import render, tex
 from paceline.report.markup import LONG
 from paceline.report.results import shown
 from paceline.report.sheets import TIED, Sheet
 
 SCALE = 2.0  # pixels of a PNG for each of the chart
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
 
 
 def write_figures(answer: Answer, folder: Path) -> list[Path]:
@@ -106,7 +100,3 @@ def _line(row: tuple[object, ...], stand: str) -> str:
     if stand == TIED:
         cells[1] += r"$^\dagger$"
     return " & ".join(cells) + r" \\"
-
-
-def tex(text: str) -> str:
-    return "".join(_TEX.get(sign, sign) for sign in text)

@@ -5,6 +5,7 @@ import polars as pl
 from paceline.analyse.gap import gaps, over_fitting
 from paceline.analyse.intervals import summarise
 from paceline.report.facts import Facts
+from paceline.report.names import quoted
 from paceline.report.results import shown
 
 
@@ -42,7 +43,7 @@ def over_fitted(facts: Facts) -> list[str]:
         return []
     wide = table.rename({"gap": "mean"}).filter(over_fitting()).sort("mean", descending=True)
     return [
-        f"{row['label']} by {shown(row['mean'])} (95 % interval {shown(row['low'])} to {shown(row['high'])}, "
+        f"{quoted(row['label'])} by {shown(row['mean'])} (95 % interval {shown(row['low'])} to {shown(row['high'])}, "
         f"n = {row['n']} seeds)"
         for row in wide.iter_rows(named=True)
     ]

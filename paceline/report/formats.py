@@ -14,6 +14,12 @@ from rich.text import Text
 from paceline.report.results import shown
 
 WIDTH = 200  # of text that goes to a file or a pipe
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
 
 
 def render(table: pl.DataFrame, form: str, title: str = "") -> str:
@@ -58,8 +64,8 @@ def _pipes(cells: list[Any]) -> str:
 
 def _latex(table: pl.DataFrame, title: str) -> str:
     columns = "".join("r" if table[name].dtype.is_numeric() else "l" for name in table.columns)
-    body = [" & ".join(_escape(shown(value)) for value in row) + r" \\" for row in table.iter_rows()]
-    head = " & ".join(map(_escape, table.columns)) + r" \\"
+    body = [" & ".join(tex(shown(value)) for value in row) + r" \\" for row in table.iter_rows()]
+    head = " & ".join(map(tex, table.columns)) + r" \\"
     inside = [
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
@@ -72,14 +78,5 @@ def _latex(table: pl.DataFrame, title: str) -> str:
     return "\n".join([*([f"% {title}"] if title else []), r"% needs \usepackage{booktabs}", *inside])
 
 
-def _escape(text: str) -> str:
-    for sign, plain in (
-        ("\\", r"\textbackslash "),
-        ("_", r"\_"),
-        ("%", r"\%"),
-        ("&", r"\&"),
-        ("#", r"\#"),
-        ("$", r"\$"),
-    ):
-        text = text.replace(sign, plain)
-    return text
+def tex(text: str) -> str:
+    return "".join(_TEX.get(sign, sign) for sign in text)

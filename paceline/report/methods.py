@@ -97,10 +97,10 @@ def _clock(runs: pl.DataFrame) -> str:
     trained, evaluated, wall = totals(single)
     alone = timing.height == 1 and timing["timing"][0] == "exclusive"
     kept = "" if alone else " Seconds of runs that shared the machine, or trained as one program, are not compared."
-    share = f"; evaluation took {evaluated / wall:.0%} of it" if evaluated and wall else ""
+    share = f", {evaluated / wall:.0%} of it evaluation" if evaluated and wall else ""
     return (
         "The clock runs while the model trains, loading of batches included, and stops for evaluation and recording. "
-        f"Timing of the runs: {kinds}.{kept} Total: {_time(trained)} of training, {_time(wall)} with evaluation{share}."
+        f"Timing of the runs: {kinds}.{kept} Total: {_time(trained)} of training, {_time(wall)} in all{share}."
     )
 
 

@@ -1,11 +1,11 @@
 """Models side by side: seconds an epoch, accuracy, memory. Only where the compared settings differ in their model."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import polars as pl
 
 from paceline.plan.cost import facts_of
-from paceline.plan.expand import expand
 from paceline.report.facts import ENDED, Facts
 from paceline.report.names import listed
 from paceline.spec import Run
@@ -19,7 +19,7 @@ class Models(NamedTuple):
 
 
 def model_table(facts: Facts) -> Models | None:
-    runs = {trial.id: trial.run for trial in expand(facts.study, own_parts=False)} if _several(facts) else {}
+    runs = facts.known if _several(facts) else {}
     if len({str(run.model) for run in runs.values()}) < 2:
         return None
     each = _each(facts, runs)
@@ -54,7 +54,7 @@ def _several(facts: Facts) -> bool:
     return "model" in facts.columns.compare or any("model" in case for case in facts.study.cases.values())
 
 
-def _each(facts: Facts, runs: dict[str, Run]) -> pl.DataFrame:
+def _each(facts: Facts, runs: Mapping[str, Run]) -> pl.DataFrame:
     """A line an ended run at the best settings: label, model, timing, seconds per epoch, memory (bytes), of (bytes)."""
     ended = facts.at_best.filter(pl.col("status").is_in(ENDED))
     last = facts.rows.group_by("run").agg(pl.col("seconds", "examples").max())

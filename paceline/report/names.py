@@ -1,5 +1,6 @@
 """What a study's columns are called, and what a setting is called in words."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from paceline.report.results import shown
 from paceline.spec import Study
 
 SIZE = "This is the size '{}', not the full study."
+_AXIS_AND_VALUE = re.compile(r"no \S+|\S+ [-+.\d\[]\S*")
 ALONE = "setting"  # the column that stands for the compared setting where a study compares nothing
 
 
@@ -85,6 +87,12 @@ def _worded(table: pl.DataFrame, names: list[str], column: str, *, bare: bool) -
     return table.drop(column, strict=False).join(
         distinct, on=names, how="left", nulls_equal=True, maintain_order="left"
     )
+
+
+def quoted(label: str) -> str:
+    """A setting in a sentence: in quotes where its words could be read as the sentence's own, as of a case."""
+    apart = any("," in piece or (" " in piece and not _AXIS_AND_VALUE.fullmatch(piece)) for piece in label.split(" / "))
+    return f"'{label}'" if apart else label
 
 
 def listed(items: Iterable[str], most: int = 4) -> str:

@@ -24,7 +24,7 @@ from paceline.analyse.scaling import (
 )
 from paceline.errors import StudyError
 from paceline.report.devices import SPLIT, Scaled
-from paceline.report.names import counted, listed
+from paceline.report.names import counted, listed, quoted
 from paceline.report.results import shown
 
 Table = tuple[str, str, str, pl.DataFrame]  # key, title, note, table
@@ -290,7 +290,7 @@ def statements(found: Scaled) -> Iterator[str]:
 
 def _counted(found: Scaled, row: dict[str, Any]) -> str:
     name = found.named(row)
-    return f"{counted(row['devices'], 'device')}{f' of {name}' if name else ''}"
+    return f"{counted(row['devices'], 'device')}{f' of {quoted(name)}' if name else ''}"
 
 
 def _several(said: list[str]) -> Iterator[str]:
@@ -316,14 +316,14 @@ def _gain(found: Scaled, judged: dict[str, Any], table: pl.DataFrame) -> str:
         f"{counted(best['reference'], 'device')} ({sure}; efficiency {100 * best['efficiency']:.3g} %)"
     )
     name = found.named(judged)
-    of = f"{judged['scaling'].capitalize()} scaling{f' of {name}' if name else ''}"
+    of = f"{judged['scaling'].capitalize()} scaling{f' of {quoted(name)}' if name else ''}"
     words = {GAIN: "gains", NO_GAIN: "gains nothing"}
     return f"{of} {words.get(judged['verdict'], 'is not shown to gain')}: {what}."
 
 
 def _reaching(found: Scaled, row: dict[str, Any]) -> str:
     name = found.named(row)
-    of = f"{row['scaling']} scaling{f' of {name}' if name else ''}"
+    of = f"{row['scaling']} scaling{f' of {quoted(name)}' if name else ''}"
     sure = "" if row["low"] is None else f" (95 % interval {row['low']:.3g} to {row['high']:.3g})"
     tied = f"; not shown to be slower: {listed(map(str, row['tied']))}" if row["tied"] else ""
     goal = found.goal.said if found.goal else ""

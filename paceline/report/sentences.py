@@ -6,7 +6,7 @@ import polars as pl
 
 from paceline.analyse.pairs import MOST
 from paceline.report.facts import ENDED, MOST_PAIRED, Facts
-from paceline.report.names import counted, listed, plain, words
+from paceline.report.names import counted, listed, plain, quoted, words
 from paceline.report.results import shown
 
 Row = dict[str, Any]
@@ -17,12 +17,15 @@ HOW = "paired by seed, Holm-corrected, 5 %"
 def sentences(facts: Facts) -> tuple[str, str, str]:
     if not facts.finished:
         return _nothing(facts), _no_comparison(facts), _events(facts)
+    if facts.stops_at_goal and (fast := _fast(facts)):
+        unranked = f"Runs stop at {facts.goal}, so that their {facts.columns.metric} does not rank them."
+        return _sentence(fast), unranked, _sentence([*_ended(facts), *_edges(facts)])
     return _best(facts), _ties(facts), _events(facts)
 
 
 def at(row: Row) -> str:
     """`adam at lr 0.01`."""
-    return f"{row['label']} at {row['at']}" if row["at"] not in ("", "-") else str(row["label"])
+    return f"{quoted(row['label'])} at {row['at']}" if row["at"] not in ("", "-") else quoted(row["label"])
 
 
 def value(facts: Facts, row: Row) -> str:
@@ -81,10 +84,13 @@ def _ties(facts: Facts) -> str:
     first = facts.best["label"][0]
     against = facts.pairs.filter((pl.col("a") == first) | (pl.col("b") == first))
     tied, worse = against.filter(~pl.col("separated")), against.filter("separated", pl.col("a") == first)
-    ahead = f"; {listed(facts.ahead['a'])} did better, but not with all seeds" if facts.ahead.height else ""
+    ahead = (
+        f"; {listed(map(quoted, facts.ahead['a']))} did better, but not with all seeds" if facts.ahead.height else ""
+    )
     if tied.is_empty():
         return f"{_all_behind(worse) if worse.height else 'It is the best with all its seeds'}{ahead} ({HOW})."
-    behind = f"; worse {'is' if worse.height == 1 else 'are'} {listed(worse['b'])}" if worse.height else ""
+    lesser = listed(map(quoted, worse["b"]))
+    behind = f"; worse {'is' if worse.height == 1 else 'are'} {lesser}" if worse.height else ""
     among = f"Of the best {MOST_PAIRED}, not" if rivals.height > MOST_PAIRED else "Not"
     return f"{among} separated from it ({HOW}): {_named(tied, first)}{behind}{ahead}."
 
@@ -102,15 +108,21 @@ def _only(facts: Facts) -> str:
 
 
 def _exact(facts: Facts, rivals: pl.DataFrame) -> str:
-    follow = [f"{row['label']} ({shown(row['mean'])})" for row in rivals[1:].iter_rows(named=True)]
-    return (
-        f"The seeds changed nothing, so differences are exact, no matter of chance: it is followed by {listed(follow)}."
-    )
+    zero = rivals.filter(pl.Series([facts.as_good_as_zero(mean) for mean in rivals["mean"]], dtype=pl.Boolean))
+    none = zero.height > 1 and zero["label"][0] == rivals["label"][0]
+    behind = rivals[zero.height if none else 1 :].iter_rows(named=True)
+    follow = listed(f"{quoted(row['label'])} ({shown(row['mean'])})" for row in behind)
+    said = f"it is followed by {follow}"
+    if none:
+        said = f"as good as zero, below a millionth of the loss at the start, are {listed(map(quoted, zero['label']))}"
+        said = f"{said}; behind them {follow}" if follow else said
+    return f"The seeds changed nothing, so differences are exact, no matter of chance: {said}."
 
 
 def _all_behind(worse: pl.DataFrame) -> str:
     nearest = worse.sort("difference").row(0, named=True)
-    who = nearest["b"] if worse.height == 1 else f"all {worse.height} it was held against, the nearest {nearest['b']}"
+    near = quoted(nearest["b"])
+    who = near if worse.height == 1 else f"all {worse.height} it was held against, the nearest {near}"
     interval = f"95 % interval {shown(nearest['low'])} to {shown(nearest['high'])}"
     return f"It is separated from {who}, by {shown(nearest['difference'])}, {interval}"
 
@@ -119,9 +131,9 @@ def _named(tied: pl.DataFrame, first: str) -> str:
     """The tied ones, each with how many more seeds would tell."""
     said = []
     for row in tied.sort(pl.col("difference").abs()).iter_rows(named=True):
-        other = row["b"] if row["a"] == first else row["a"]
+        other = quoted(row["b"] if row["a"] == first else row["a"])
         more = f"more than {MOST:,} more seeds" if row["more_seeds"] == MOST else _seeds(row["more_seeds"])
-        said.append(f"{other} ({more} would)" if row["more_seeds"] else f"{other} (no number of seeds in sight)")
+        said.append(f"{other} ({more} would tell)" if row["more_seeds"] else f"{other} (no number of seeds would tell)")
     return listed(said)
 
 
@@ -130,20 +142,27 @@ def _seeds(more: int | None) -> str:
 
 
 def _events(facts: Facts) -> str:
-    parts = [*_ended(facts), *_edges(facts), *_fast(facts)]
+    return _sentence([*_ended(facts), *_edges(facts), *_fast(facts)])
+
+
+def _sentence(parts: list[str]) -> str:
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def _ended(facts: Facts) -> list[str]:
     total, ended = facts.runs["run"].n_unique(), facts.count("done", "diverged", "failed")
-    parts = [f"{total - ended:,} of {total:,} runs have not ended{_untried(facts)}"] if ended < total else []
+    parts = [f"{total - ended:,} of {total:,} runs {_left(facts)}{_untried(facts)}"] if ended < total else []
     for status in ("diverged", "failed"):
         if count := facts.count(status):
             where = facts.settings.filter(pl.col(status) > 0)
             who = listed(map(at, where.iter_rows(named=True)))
             parts.append(f"{count:,} of {total:,} runs {status} ({who}){_why(facts) if status == 'failed' else ''}")
     return parts or [f"{f'all {total:,} runs' if total > 1 else 'the one run'} ended, none diverged"]
+
+
+def _left(facts: Facts) -> str:
+    return "have not ended" if facts.count("running", "interrupted") else "are not trained yet"
 
 
 def _why(facts: Facts) -> str:
@@ -173,7 +192,7 @@ def _edges(facts: Facts) -> list[str]:
     edge = facts.best.filter(pl.col("edge").fill_null(False) & pl.col("mean").is_not_null())
     if edge.is_empty():
         return []
-    names = [f"{row['label']} ({row['at']})" for row in edge.iter_rows(named=True)]
+    names = [f"{quoted(row['label'])} ({row['at']})" for row in edge.iter_rows(named=True)]
     who = f"value of {names[0]} lies" if len(names) == 1 else f"values of {listed(names, 3)} lie"
     return [f"the best {who} at the edge of what was tried, so the optimum may lie outside"]
 
@@ -188,6 +207,6 @@ def _fast(facts: Facts) -> list[str]:
     first = done.row(0, named=True)
     seconds = f", {first['seconds']:.2g} s" if first["seconds"] is not None else ""
     return [
-        f"first to {goal} is {first['label']}, in a median of {first['steps']:,.0f} steps{seconds} "
+        f"first to {goal} is {quoted(first['label'])}, in a median of {first['steps']:,.0f} steps{seconds} "
         f"({first['reached']} of {first['n']} seeds)"
     ]

@@ -78,7 +78,12 @@ def _best(facts: Facts) -> Iterator[Sheet]:
     table = table.drop(_silent(table))
     at = f" at its own best {listed(map(plain, of.tune))}, chosen on {facts.chosen_on}," if of.tune else ""
     note = f"Each compared setting{at} with {of.metric} on test: mean, 95 % interval (low, high) and n over seeds."
-    tested = f"stands: held against the first ({HOW}; over all pairs)." if TIED in table["stands"] else ""
+    tested = (
+        f"stands: held against the first ({HOW}; over all pairs); a lower rank may not be separated where a higher one "
+        "is, for its seeds vary more."
+        if TIED in table["stands"]
+        else ""
+    )
     note = " ".join(filter(None, (size(facts.study), note, tested)))
     yield Sheet(
         "best", _sized(facts, "Best of each compared setting"), note, _named(facts, table.rename({"mean": of.metric}))
@@ -118,7 +123,8 @@ def standings(facts: Facts) -> list[str]:
         elif rank == 0 and not any(tied.values()) and not better:
             said.append("best")
         else:
-            said.append(TIED if tied[row["label"]] else "worse" if rank else "best of the complete")
+            first = ("highest" if facts.columns.higher else "lowest") if not better else "best of the complete"
+            said.append(first if rank == 0 else TIED if tied[row["label"]] else "worse")
     return said
 
 
@@ -137,7 +143,7 @@ def _claims(facts: Facts, said: Published | None) -> Iterator[Sheet]:
     lines = [{"claim": claim.text, "verdict": claim.verdict, "why": claim.why} for claim in found]
     note = (
         "Paired by seed: separated as claimed (95 %, Holm-corrected where one is held against several) "
-        "is reproduced, separated the other way contradicted; yes and no answer what the study itself asks. "
+        "is reproduced, separated the other way contradicted; yes, no and open answer what the study itself asks. "
         "Each claim is one test; the table of the best corrects for all pairs and so separates fewer."
     )
     note = " ".join(filter(None, (size(facts.study), note)))

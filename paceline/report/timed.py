@@ -7,7 +7,7 @@ import polars as pl
 from paceline.analyse.loading import SATURATION
 from paceline.analyse.phases import PHASES
 from paceline.report.facts import Facts
-from paceline.report.names import listed, plain
+from paceline.report.names import listed, plain, quoted
 from paceline.report.results import shown
 from paceline.report.usage import Usage
 
@@ -177,7 +177,7 @@ def notes(facts: Facts) -> Iterator[str]:
     """What a study of time found, a sentence each; other studies have none."""
     usage = facts.usage
     if usage and usage.asked:
-        for make in (_fastest, _saturated, _chosen, _limits):
+        for make in (_saturated, _fastest, _chosen, _limits):
             yield from make(facts, usage)
 
 
@@ -187,9 +187,10 @@ def _limits(facts: Facts, usage: Usage) -> Iterator[str]:
     for (verdict,), rows in usage.bottlenecks.group_by("verdict", maintain_order=True):
         if verdict == "unknown":
             why = listed(rows["reason"].unique(maintain_order=True))
-            yield f"What limits {listed(rows['label'])} is unknown: {why}."
+            yield f"What limits {listed(map(quoted, rows['label']))} is unknown: {why}."
         else:
-            said = [f"{label}, where {why}" for label, why in rows.select("label", "reason").head(SAID).iter_rows()]
+            each = rows.select("label", "reason").head(SAID).iter_rows()
+            said = [f"{quoted(label)}, where {why}" for label, why in each]
             yield f"{str(verdict).capitalize()}: {'; '.join(said)}{_rest(rows)}."
 
 
@@ -205,13 +206,16 @@ def _fastest(facts: Facts, usage: Usage) -> Iterator[str]:
         if faster.height:
             row = faster.row(0, named=True)
             yield (
-                f"Faster than {first} by the most is {row['label']}: {shown(row['ratio'])} times the samples a second "
-                f"(95 % interval {shown(row['ratio_low'])} to {shown(row['ratio_high'])}, n = {row['pairs']} seeds)."
+                f"Faster than {quoted(first)} by the most is {quoted(row['label'])}: {shown(row['ratio'])} times the "
+                f"samples a second (95 % interval {shown(row['ratio_low'])} to {shown(row['ratio_high'])}, "
+                f"n = {row['pairs']} seeds)."
             )
         elif table.filter(pl.col("claim").is_in(["slower", "no difference"])).height:
-            yield f"No setting is shown to be faster than {first}."
+            own = table.filter(pl.col("label") == first)["samples_per_second"].first()
+            speed = f", which trains {shown(round(own))} samples a second" if isinstance(own, float) else ""
+            yield f"No setting is shown to be faster than {quoted(first)}{speed}."
     for (why,), rows in usage.speeds.filter(pl.col("claim") == "refused").group_by("why", maintain_order=True):
-        yield f"Of {listed(rows['label'])} no speed is compared: {why}."
+        yield f"Of {listed(map(quoted, rows['label']))} no speed is compared: {why}."
 
 
 def _saturated(facts: Facts, usage: Usage) -> Iterator[str]:
@@ -232,6 +236,6 @@ def _chosen(facts: Facts, usage: Usage) -> Iterator[str]:
     interval = f"95 % interval {shown(row['behind_low'])} to {shown(row['behind_high'])}"
     how = "the best itself" if row["behind"] is None else f"{shown(row['behind'])} behind the best, {interval}"
     yield (
-        f"Best trade-off is {row['label']}: {metric} {shown(row['value'])} ({how}) in a median of "
+        f"Best trade-off is {quoted(row['label'])}: {metric} {shown(row['value'])} ({how}) in a median of "
         f"{row['seconds']:.3g} s, the least of those not separated from the best."
     )

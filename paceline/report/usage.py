@@ -1,5 +1,6 @@
 """Where the time goes: phases, bottlenecks, speed, loaders, the trade-off with the result, memory and power."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,11 +12,10 @@ from paceline.analyse.phases import phases, splits
 from paceline.analyse.resources import by_setting, resources
 from paceline.analyse.speed import speeds
 from paceline.analyse.tradeoff import tradeoff
-from paceline.plan.expand import expand
 from paceline.record.layout import StudyFolder
 from paceline.record.telemetry import TELEMETRY, read_telemetry
 from paceline.report.names import ALONE, Columns
-from paceline.spec import Study
+from paceline.spec import Run, Study
 
 PIPELINE = ("loader", "batch", "precision", "accumulate", "channels_last", "compile", "fused", "threads", "device",
             "devices", "strategy", "batch_mode", "sync_batch_norm")  # fmt: skip
@@ -39,32 +39,39 @@ class Usage(NamedTuple):
 
 
 def measure(
-    folder: Path | None, study: Study, of: Columns, runs: pl.DataFrame, at_best: pl.DataFrame, *, exclusive: bool
+    folder: Path | None,
+    study: Study,
+    known: Mapping[str, Run],
+    of: Columns,
+    runs: pl.DataFrame,
+    at_best: pl.DataFrame,
+    *,
+    exclusive: bool,
 ) -> Usage | None:
     """None where no run has telemetry. `exclusive`: whether every run was timed alone, so that seconds may be said."""
-    known = at_best.filter(pl.col("status") == "done", pl.col("pack").is_not_null())
-    known = known.unique(["run", "label"], maintain_order=True)
-    telemetry = _telemetry(folder, known)
+    done = at_best.filter(pl.col("status") == "done", pl.col("pack").is_not_null())
+    done = done.unique(["run", "label"], maintain_order=True)
+    telemetry = _telemetry(folder, done)
     if telemetry.is_empty():
         return None
     asked = study.measure == "time" or any(_head(name) in PIPELINE for name in of.compare)
-    named = known.select("run", "label", *(name for name in _WORK if name in known.columns))
+    named = done.select("run", "label", *(name for name in _WORK if name in done.columns))
     timed = named.join(splits(telemetry), on="run", how="inner", maintain_order="left")
     used = named.join(resources(telemetry), on="run", how="inner", maintain_order="left")
-    compared = known["label"].n_unique() > 1
-    fast = asked and exclusive and "samples_per_second" in known.columns
-    loaders = _loaders(study, of, runs) if fast else None
+    compared = done["label"].n_unique() > 1
+    fast = asked and exclusive and "samples_per_second" in done.columns
+    loaders = _loaders(known, of, runs) if fast else None
     return Usage(
         telemetry=telemetry,
         asked=asked,
         phases=_phases(timed, exclusive=exclusive),
         bottlenecks=bottlenecks(timed, ["label"]) if asked and exclusive else pl.DataFrame(),
-        speeds=_speeds(of, runs, known) if fast and compared else pl.DataFrame(),
+        speeds=_speeds(of, runs, done) if fast and compared else pl.DataFrame(),
         loading=loading(loaders.runs, loaders.keys, loaders.within) if loaders else pl.DataFrame(),
         saturation=saturation(loaders.runs, loaders.groups) if loaders else pl.DataFrame(),
-        tradeoff=tradeoff(known, metric=of.metric) if asked and exclusive and compared else pl.DataFrame(),
+        tradeoff=tradeoff(done, metric=of.metric) if asked and exclusive and compared else pl.DataFrame(),
         resources=_resources(used, exclusive=exclusive),
-        cost=_most(known, "telemetry_share"),
+        cost=_most(done, "telemetry_share"),
     )
 
 
@@ -114,12 +121,11 @@ class _Loaders(NamedTuple):
     groups: list[str]  # all but the workers
 
 
-def _loaders(study: Study, of: Columns, runs: pl.DataFrame) -> _Loaders | None:
+def _loaders(known: Mapping[str, Run], of: Columns, runs: pl.DataFrame) -> _Loaders | None:
     """The runs with what their loader was; None where the study has no axis of it."""
     if not any(_head(name) == "loader" for name in of.setting):
         return None
     done = runs.filter(pl.col("status") == "done")
-    known = {trial.id: trial.run for trial in expand(study, own_parts=False)}
     each = [known[run] for run in done["run"]]
     kinds = {"workers": pl.Int64, **_LOADER}
     batches = [run.batch for run in each]

@@ -59,20 +59,20 @@ def _surest(runs: list[Examined]) -> tuple[Mistake, ...]:
 
 
 def _scores(known: pl.DataFrame, found: dict[str, Examined]) -> pl.DataFrame:
-    """Precision and recall of each run, then their means over seeds; the classes that some seed never answered."""
+    """Precision and recall of each run, then their means over seeds; the classes that no seed ever answered."""
     tables = [one.matrix.with_columns(pl.lit(run).alias("run")) for run, one in found.items()]
     each = macro(pl.concat(tables), ["run"])
     named = known.select("label", "run").join(each, on="run", how="inner", maintain_order="left")
     lines = []
     for (label,), runs in named.group_by("label", maintain_order=True):
-        silent = runs.select("run", "never_said").iter_rows()
-        never = {number: found[run].names[number] for run, numbers in silent for number in numbers}
+        silent = set.intersection(*(set(numbers) for numbers in runs["never_said"].to_list()))
+        names = found[runs["run"][0]].names
         lines.append(
             {
                 "label": label,
                 "macro_precision": runs["macro_precision"].mean(),
                 "macro_recall": runs["macro_recall"].mean(),
-                "never_said": listed([never[n] for n in sorted(never)]) or None,
+                "never_said": listed([names[number] for number in sorted(silent)]) or None,
             }
         )
     schema = {"label": pl.String, "macro_precision": pl.Float64, "macro_recall": pl.Float64, "never_said": pl.String}

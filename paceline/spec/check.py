@@ -43,6 +43,10 @@ def check(run: Run) -> None:
         raise ArgumentError(
             f"batches of {run.batch} have no {run.accumulate} parts; say at most {run.batch}.", "accumulate"
         )
+    if run.compile and isinstance(run.batch, str):
+        raise ArgumentError(
+            "a batch that changes would be compiled anew in the middle of training; say compile: false.", "compile"
+        )
     if run.noise_every and run.precision == "fp16":
         raise ArgumentError("in fp16 gradients have a scale of their own; say precision: bf16.", "noise_every")
     if run.noise_every and run.compile:
@@ -73,6 +77,11 @@ def _check_devices(run: Run) -> None:
         raise ArgumentError(
             "a base that thaws trains on one device only; leave finetune_after out, or say devices: 1.",
             "finetune_after",
+        )
+    if run.strategy.name == "pipeline" and (run.freeze != "none" or run.base_lr != 1.0):
+        key = "freeze" if run.freeze != "none" else "base_lr"
+        raise ArgumentError(
+            f"a device of a pipeline has some layers and knows no base; leave {key} out, or say strategy: ddp.", key
         )
     if run.strategy.name == "pipeline" and run.accumulate > 1:
         raise ArgumentError(

@@ -155,10 +155,10 @@ TABLE: dict[str, dict[str, Entry]] = {
             "paceline.models.resnet:ResNet50", {"stem": _stem}, about="residual, 50 layers", features=2048
         ),
         "squeezenet1_0": Entry(
-            "paceline.models.squeezenet:SqueezeNet10", _half, about="fires, 1.2 million parameters", features=512
+            "paceline.models.squeezenet:SqueezeNet10", _half, about="fire modules, 1.2 million parameters", features=512
         ),
         "squeezenet1_1": Entry(
-            "paceline.models.squeezenet:SqueezeNet11", _half, about="fires, pooled earlier", features=512
+            "paceline.models.squeezenet:SqueezeNet11", _half, about="fire modules, pooled earlier", features=512
         ),
         "densenet121": Entry(
             "paceline.models.densenet:DenseNet121",
@@ -175,22 +175,32 @@ TABLE: dict[str, dict[str, Entry]] = {
     },
     "loss": {
         "softmax_ce": Entry(
-            "paceline.train.losses:softmax_ce", {"label_smoothing": _smoothing}, task="classes", stacks=_SMOOTHING
+            "paceline.train.losses:softmax_ce",
+            {"label_smoothing": _smoothing},
+            task="classes",
+            stacks=_SMOOTHING,
+            about="cross-entropy of the softmax, each example one class",
         ),
         "sparse_softmax_ce": Entry(
             "paceline.train.losses:sparse_softmax_ce",
             {"label_smoothing": _smoothing},
             task="classes",
             stacks=_SMOOTHING,
+            about="the same number as softmax_ce; both names are TensorFlow's",
         ),
         "weighted_ce": Entry(
             "paceline.train.losses:weighted_ce",
             {"pos_weight": number(1.0, low=0, above=True), "label_smoothing": _smoothing},
             task="classes",
             stacks=("pos_weight", *_SMOOTHING),
+            about="sigmoid_ce with the positive term weighed: above 1 favours recall, below 1 precision",
         ),
         "sigmoid_ce": Entry(
-            "paceline.train.losses:sigmoid_ce", {"label_smoothing": _smoothing}, task="classes", stacks=_SMOOTHING
+            "paceline.train.losses:sigmoid_ce",
+            {"label_smoothing": _smoothing},
+            task="classes",
+            stacks=_SMOOTHING,
+            about="binary cross-entropy, each class on its own",
         ),
         "sigmoid_focal_ce": Entry(
             "paceline.train.losses:sigmoid_focal_ce",
@@ -202,6 +212,7 @@ TABLE: dict[str, dict[str, Entry]] = {
             },
             task="classes",
             stacks=("alpha", "gamma", *_SMOOTHING),
+            about="focal loss (Lin et al. 2017); built-in models give logits, so say `from_logits: true`",
         ),
         "weighted_kappa": Entry(
             "paceline.train.losses:weighted_kappa",
@@ -212,15 +223,41 @@ TABLE: dict[str, dict[str, Entry]] = {
             },
             task="classes",
             stacks=("epsilon", *_SMOOTHING),
+            about="logarithm of 1 less Cohen's weighted kappa over the batch, for ordered classes",
         ),
-        "mse": Entry("paceline.train.losses:mse", {"label_smoothing": _smoothing}, stacks=_SMOOTHING),
-        "sum_squares": Entry("paceline.train.losses:sum_squares", {"label_smoothing": _smoothing}, stacks=_SMOOTHING),
+        "mse": Entry(
+            "paceline.train.losses:mse",
+            {"label_smoothing": _smoothing},
+            stacks=_SMOOTHING,
+            about="mean of squared errors; classes as one-hot rows",
+        ),
+        "sum_squares": Entry(
+            "paceline.train.losses:sum_squares",
+            {"label_smoothing": _smoothing},
+            stacks=_SMOOTHING,
+            about="sum of squared errors; classes as one-hot rows",
+        ),
     },
     "optimizer": {
-        "gd": Entry("paceline.optim.gd:gd"),
-        "momentum": Entry("paceline.optim.momentum:momentum", {"momentum": _momentum}),
-        "nesterov": Entry("paceline.optim.nesterov:nesterov", {"momentum": _momentum}),
-        "adam": Entry("paceline.optim.adam:adam", _beta),
+        "gd": Entry(
+            "paceline.optim.gd:gd",
+            about="gradient descent, TensorFlow 1's",
+        ),
+        "momentum": Entry(
+            "paceline.optim.momentum:momentum",
+            {"momentum": _momentum},
+            about="heavy ball, TensorFlow 1's",
+        ),
+        "nesterov": Entry(
+            "paceline.optim.nesterov:nesterov",
+            {"momentum": _momentum},
+            about="Nesterov's momentum, TensorFlow 1's",
+        ),
+        "adam": Entry(
+            "paceline.optim.adam:adam",
+            _beta,
+            about="TensorFlow 1's, epsilon outside the bias correction; torch's is `torch.optim:Adam`",
+        ),
         "rmsprop": Entry(
             "paceline.optim.rmsprop:rmsprop",
             {
@@ -229,10 +266,17 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "epsilon": number(1e-10, low=0),
                 "centered": flag(False),
             },
+            about="TensorFlow 1's, epsilon under the root, the average begins at 1; torch's is `torch.optim:RMSprop`",
         ),
-        "adagrad": Entry("paceline.optim.adagrad:adagrad", {"initial_accumulator_value": _positive}),
+        "adagrad": Entry(
+            "paceline.optim.adagrad:adagrad",
+            {"initial_accumulator_value": _positive},
+            about="TensorFlow 1's, no epsilon; torch's is `torch.optim:Adagrad`",
+        ),
         "adadelta": Entry(
-            "paceline.optim.adadelta:adadelta", {"rho": number(0.95, low=0, high=1), "epsilon": _epsilon}
+            "paceline.optim.adadelta:adadelta",
+            {"rho": number(0.95, low=0, high=1), "epsilon": _epsilon},
+            about="TensorFlow 1's",
         ),
         "ftrl": Entry(
             "paceline.optim.ftrl:ftrl",
@@ -243,11 +287,17 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "l2": _penalty,
                 "l2_shrinkage": _penalty,
             },
+            about="FTRL-Proximal, TensorFlow 1's",
         ),
-        "proximal_gd": Entry("paceline.optim.proximal_gd:proximal_gd", {"l1": _penalty, "l2": _penalty}),
+        "proximal_gd": Entry(
+            "paceline.optim.proximal_gd:proximal_gd",
+            {"l1": _penalty, "l2": _penalty},
+            about="gradient descent with l1 and l2 penalties, TensorFlow 1's",
+        ),
         "proximal_adagrad": Entry(
             "paceline.optim.proximal_adagrad:proximal_adagrad",
             {"initial_accumulator_value": _positive, "l1": _penalty, "l2": _penalty},
+            about="Adagrad with l1 and l2 penalties, TensorFlow 1's",
         ),
         "sgd": Entry(
             "paceline.optim.sgd:sgd",
@@ -257,8 +307,13 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "weight_decay": _penalty,
                 "nesterov": flag(False),
             },
+            about="torch's SGD",
         ),
-        "adamw": Entry("paceline.optim.adamw:adamw", {**_beta, "weight_decay": number(0.01, low=0)}),
+        "adamw": Entry(
+            "paceline.optim.adamw:adamw",
+            {**_beta, "weight_decay": number(0.01, low=0)},
+            about="torch's AdamW: Adam with decoupled weight decay",
+        ),
         "lion": Entry(
             "paceline.optim.lion:lion",
             {
@@ -266,6 +321,7 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "beta2": share(0.99),
                 "weight_decay": _penalty,
             },
+            about="sign of an interpolated momentum (Chen et al. 2023)",
         ),
         "muon": Entry(
             "paceline.optim.muon:muon",
@@ -278,24 +334,39 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "beta2": share(0.95),
                 "epsilon": _epsilon,
             },
+            about="matrices by orthogonalised momentum, all else by AdamW (Jordan et al. 2024)",
         ),
         "schedule_free": Entry(
             "paceline.optim.schedule_free:schedule_free",
             {**_beta, "beta1": share(0.9, above=True), "weight_decay": _penalty},
+            about="AdamW that needs no schedule (Defazio et al. 2024)",
         ),
     },
     "schedule": {
-        "constant": Entry("paceline.optim.schedules:constant"),
+        "constant": Entry(
+            "paceline.optim.schedules:constant",
+            about="lr stays",
+        ),
         "exponential": Entry(
             "paceline.optim.schedules:exponential",
             {"rate": number(low=0, above=True), "every": integer(low=1), "staircase": flag(False)},
+            about="lr times `rate` for every `every` updates, smoothly or as a staircase",
         ),
         "step": Entry(
             "paceline.optim.schedules:step_decay",
             {"at": Arg("integers", low=0), "rate": number(0.1, low=0, above=True)},
+            about="lr times `rate` from each of the updates listed in `at` on",
         ),
-        "cosine": Entry("paceline.optim.schedules:cosine", {"final": _share}),
-        "linear": Entry("paceline.optim.schedules:linear", {"final": _share}),
+        "cosine": Entry(
+            "paceline.optim.schedules:cosine",
+            {"final": _share},
+            about="half a cosine from lr down to `final` times lr at the end",
+        ),
+        "linear": Entry(
+            "paceline.optim.schedules:linear",
+            {"final": _share},
+            about="a straight line from lr down to `final` times lr at the end",
+        ),
         "one_cycle": Entry(
             "paceline.optim.schedules:one_cycle",
             {
@@ -303,6 +374,7 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "start": number(0.04, low=0, high=1),
                 "final": number(4e-6, low=0, high=1),
             },
+            about="up from `start` times lr to lr at the share `peak_at` of the updates, then down to `final` times lr",
         ),
     },
     "strategy": {

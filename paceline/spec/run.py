@@ -143,7 +143,7 @@ class Run(Frozen):
     freeze: Literal["none", "base"] = Field(
         "none", description="base: all but the head keeps the weights it starts with"
     )
-    finetune_after: Number | None = Field(
+    finetune_after: Whole | None = Field(
         None, ge=0, description="epochs after which a frozen base trains too; unsaid: never"
     )
     base_lr: Number = Field(1.0, gt=0, description="learning rate of the base, as a factor of that of the head")
@@ -185,7 +185,7 @@ class Run(Frozen):
     )
     accumulate: Whole = Field(1, ge=1, description="parts of a batch whose gradients are summed before an update")
     precision: Literal["fp32", "tf32", "bf16", "fp16", "fp64"] = Field(
-        "fp32", description="fp32, fp64: of everything; tf32, bf16, fp16 (scaled gradients): of a step's products"
+        "fp32", description="fp32, fp64: of everything; tf32, bf16, fp16 (scaled gradients): of the model's products"
     )
     channels_last: bool | None = Field(
         None, description="layout of images in memory; unsaid: true for our own convolutions"

@@ -101,7 +101,15 @@ class _Counters:
 def _packages() -> tuple[Path, ...]:
     """Energy counters of the CPU packages that this user may read: mostly root alone."""
     found = sorted(_POWERCAP.glob("intel-rapl:[0-9]*/energy_uj")) if _POWERCAP.is_dir() else []
-    return tuple(path for path in found if path.parent.name.count(":") == 1 and os.access(path, os.R_OK))
+    return tuple(path for path in found if _is_package(path.parent) and os.access(path, os.R_OK))
+
+
+def _is_package(domain: Path) -> bool:
+    """Not a part of one (`intel-rapl:0:0`), nor the whole platform, which counts the packages once more."""
+    try:
+        return domain.name.count(":") == 1 and (domain / "name").read_text().startswith("package")
+    except OSError:
+        return False
 
 
 def _package_joules() -> float | None:

@@ -104,7 +104,7 @@ def clip(run: Run, made: SetUp) -> None:
 def mark_last_gradients(model: nn.Module, mark: Callable[[], None]) -> None:
     """Called when the first layer, which is the last to have its gradients, has them: what is left of the backward pass
     is waiting for other devices."""
-    first = next(layer for layer in model.modules() if any(True for _ in layer.parameters(recurse=False)))
+    first = next(layer for layer in model.modules() if any(p.requires_grad for p in layer.parameters(recurse=False)))
     for parameter in first.parameters(recurse=False):
         if parameter.requires_grad:
             parameter.register_post_accumulate_grad_hook(lambda _: mark())  # type: ignore[no-untyped-call]

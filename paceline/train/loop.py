@@ -37,7 +37,7 @@ from paceline.train.probe import probe
 from paceline.train.rows import Mark, Outcome, Pause, Row, Speed, Spent, due, ending, row
 from paceline.train.set_up import SetUp, set_up
 from paceline.train.telemetry import BACKWARD, COPY, EXCHANGE, LOADER, OPTIMIZER, OTHER, Telemetry
-from paceline.train.work import work
+from paceline.train.work import Work, work
 
 TOLD_SECONDS = 0.25  # at least, between two words on where the time goes
 
@@ -118,7 +118,7 @@ def train(
             telemetry.speed(position.examples, clock.seconds),
             compile_seconds,
             telemetry.share(position.step, clock.seconds),
-            work(model, made.example, made.width) if timed and made.strategy.whole_models else None,
+            _work(run, made) if timed and made.strategy.whole_models else None,
             (before, probe(run.precision, made.device)) if before else None,
             made.strategy.sent(model) if team.size > 1 else 0,
             _imbalance(team, telemetry.phases(clock.seconds), made.device),
@@ -127,7 +127,7 @@ def train(
     if position.step == 0:
         yield measure(run.peak_lr * made.factor(0, total))[0]
     trained.mode()
-    told, beat = time.perf_counter(), Beat(team, made.device)
+    told, beat = time.perf_counter(), Beat(team, made.device, position.step)
     with contextlib.closing(made.feed.batches(made.composition, position.step)) as batches:
         clock.start()
         while True:
@@ -155,7 +155,8 @@ def train(
 
             last = position.step == total
             wanted = last or due(run, position.step, total, batch.ends_epoch)
-            finite = position.step % made.look_every != 0 or math.isfinite(loss.item())
+            look = position.step % made.look_every == 0 or beat.due(position.step)
+            finite = not look or math.isfinite(loss.item())
             telemetry.mark(OTHER)
             if beat.goes_on(position.step, wanted, finite):
                 continue
@@ -180,6 +181,10 @@ def train(
             yield Pause(position.step, total, snapshot)
             beat.begin(position.step)
             clock.start()
+
+
+def _work(run: Run, made: SetUp) -> Work | None:
+    return work(made.model, made.example, made.width, parts_of(made.width, run.accumulate))
 
 
 def _imbalance(team: Team, phases: dict[str, float], target: torch.device) -> float:

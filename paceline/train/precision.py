@@ -1,7 +1,7 @@
 """The numbers a run computes with. What the hardware lacks is refused before training, not emulated in silence.
 
-fp32 and fp64 are of everything. tf32, bf16 and fp16 are of the products of a training step alone: parameters, sums and
-the loss stay fp32, as torch.autocast has it. fp16 gradients are scaled up against underflow.
+fp32 and fp64 are of everything. tf32, bf16 and fp16 are of the model's products, in training and in evaluation:
+parameters, sums and the loss stay fp32, as torch.autocast has it. fp16 gradients are scaled up against underflow.
 """
 
 from contextlib import AbstractContextManager, nullcontext

@@ -1,5 +1,6 @@
 """How long a step and an evaluation take, in a row and in a stack: seconds a run, measured on made-up data."""
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from paceline.train.rows import Outcome, Pause
 from paceline.train.stack.loop import train_stack
 
 SECONDS = 0.5  # of steps that are timed, after a warm-up
-EXAMPLES = 20_000
+EXAMPLES, VALUES = 20_000, 100_000_000  # at most, to train on
 
 
 def made_up(shape: tuple[int, ...], outputs: int, classes: bool, held_out: int) -> Dataset:
@@ -28,7 +29,8 @@ def made_up(shape: tuple[int, ...], outputs: int, classes: bool, held_out: int) 
         )
         return Split(x, y)
 
-    return Dataset("made up", split(EXAMPLES), None, split(held_out), outputs if classes else None, "")
+    count = max(1, min(EXAMPLES, VALUES // math.prod(shape)))
+    return Dataset("made up", split(count), None, split(held_out), outputs if classes else None, "")
 
 
 def row_speed(runs: Sequence[Run], dataset: Dataset, cores: int) -> tuple[float, float]:

@@ -48,8 +48,19 @@ def _convolution_backward(gradient: list[int], x: list[int], weight: list[int], 
     return forward * (int(of_input) + int(of_weight))
 
 
-def work(model: nn.Module, example: Tensor, batch: int) -> Work | None:
-    """None for a model that cannot be run without values: one that looks at its numbers, for one."""
+def work(model: nn.Module, example: Tensor, batch: int, parts: int = 1) -> Work | None:
+    """Of a batch that is taken in so many parts. None for a model that cannot be run without values: one that looks at
+    its numbers, for one."""
+    one = _pass(model, example, math.ceil(batch / parts))
+    if one is None:
+        return None
+    trained = [p for p in model.parameters() if p.requires_grad]
+    update = STATE_BYTES * sum(p.numel() * p.element_size() for p in trained)
+    return Work(one.flops * parts, one.bytes * parts + update, one.calls * parts + len(trained))
+
+
+def _pass(model: nn.Module, example: Tensor, batch: int) -> Work | None:
+    """Forward and backward, without the update."""
     try:
         empty = copy.deepcopy(model).to("meta").train()
         for layer in empty.modules():
@@ -63,10 +74,4 @@ def work(model: nn.Module, example: Tensor, batch: int) -> Work | None:
             answer.sum().backward()
     except Exception:  # whatever an own model does that meta tensors cannot
         return None
-    parameters = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
-    tensors = sum(1 for p in model.parameters() if p.requires_grad)
-    return Work(
-        flops.get_total_flops(),
-        counter.bytes + STATE_BYTES * parameters,
-        counter.calls + tensors,
-    )
+    return Work(flops.get_total_flops(), counter.bytes, counter.calls)

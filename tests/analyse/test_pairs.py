@@ -67,6 +67,12 @@ def test_one_seed_separates_nothing() -> None:
     assert alone.columns == COLUMNS
 
 
+def test_a_difference_that_rounding_makes_is_none() -> None:
+    table = table_of({"a": [0.1 + 0.2, 0.5, 0.9], "b": [0.3, 0.6, 0.8]})
+    row = pairwise(table, metric="accuracy").row(0, named=True)
+    assert (row["difference"], row["separated"], row["more_seeds"]) == (0.0, False, None)
+
+
 def test_labels_are_made_of_the_compared_columns() -> None:
     table = pl.DataFrame(
         {"case": [None, None], "optimizer": ["a", "b"], "seed": [0, 0], "value": [1.0, 2.0]},

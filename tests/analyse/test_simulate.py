@@ -20,7 +20,6 @@ from paceline.analyse.simulate import (
     buckets,
     bytes_sent,
     host_seconds,
-    link_from,
     simulate,
     slowest,
 )
@@ -125,7 +124,9 @@ def test_overlap_never_exposes_more(layers: Layers, machine: Machine, exchange: 
         simulate(layers, machine, dataclasses.replace(exchange, overlap=overlap), counts) for overlap in (True, False)
     )
     assert np.all(hidden["exposed_seconds"].to_numpy() <= bare["exposed_seconds"].to_numpy() * (1 + 1e-9) + 1e-12)
-    assert bare["exposed_seconds"].to_list() == pytest.approx(bare["communication_seconds"].to_list(), abs=1e-12)
+    assert bare["exposed_seconds"].to_list() == pytest.approx(
+        bare["communication_seconds"].to_list(), rel=1e-9, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("devices", [2, 3, 8, 1000])
@@ -250,21 +251,6 @@ def test_another_batch_lies_on_the_line_through_two_measured() -> None:
     assert found["batch"].to_list() == [40, 20, 10]
     with pytest.raises(ValueError, match="needs `other`"):
         simulate(small, perfect, Exchange(), [1], batch=20)
-
-
-@pytest.mark.parametrize("algorithm", ["ring", "tree"])
-@pytest.mark.parametrize("devices", [2, 4])
-def test_a_link_is_found_from_measured_all_reduces(devices: int, algorithm: str) -> None:
-    sizes = [1e3, 1e5, 1e6, 1e7]
-    true = Machine(Link(2e-4, 1.2e8))
-    random = np.random.default_rng(0)
-    seconds = allreduce_seconds(sizes, devices, true, algorithm)[0] * np.exp(random.normal(0, 0.02, 4))
-    found, miss = link_from(sizes, list(seconds), devices, algorithm)
-    assert found.latency == pytest.approx(2e-4, rel=0.1)
-    assert found.bandwidth == pytest.approx(1.2e8, rel=0.1)
-    assert miss < 0.05
-    with pytest.raises(ValueError, match="at least two sizes"):
-        link_from([1e3, 1e3], [1.0, 1.0], devices)
 
 
 def test_ten_thousand_counts_are_quick() -> None:

@@ -49,6 +49,26 @@ def test_values_of_a_regression_are_finite():
         own_dataset("my:set", (X, Y * np.nan, X, Y * 1.0), labelled=False)
 
 
+def test_bytes_of_colour_images_stay_bytes():
+    pictures = np.full((4, 3, 8, 8), 200, dtype=np.uint8)
+    assert own_dataset("my:set", (pictures, Y, pictures, Y), labelled=True).train.x.dtype == torch.uint8
+    assert own_dataset("my:set", (pictures[:, 0], Y, pictures[:, 0], Y), labelled=True).train.x.max() == 200.0
+
+
+def test_class_numbers_of_any_whole_type_are_classes():
+    split = Split(torch.ones(2, 3), torch.tensor([0, 1], dtype=torch.int32))
+    found = own_dataset("my:set", Dataset("mine", split, None, split, 2, "made"), labelled=True)
+    assert found.train.y.dtype == found.test.y.dtype == torch.int64
+
+
+def test_the_checksum_is_of_what_is_there_whatever_the_user_says():
+    sums = []
+    for value in (1.0, 2.0, 1.0):
+        split = Split(torch.full((2, 3), value), torch.tensor([0, 1]))
+        sums.append(own_dataset("my:set", Dataset("mine", split, None, split, 2, "made"), labelled=True).checksum)
+    assert sums[0] == sums[2] != sums[1]
+
+
 @pytest.mark.parametrize(
     ("y", "words"), [([0, 3], "a test label 3; 3 classes are numbered 0 to 2"), ([0.0, 1.0], "no whole numbers")]
 )

@@ -1,6 +1,8 @@
 """torch's DataLoader as a loader: the batches that the memory loader gives, whoever makes them."""
 
 import itertools
+import os
+import warnings
 
 import numpy as np
 import pytest
@@ -62,6 +64,14 @@ def compare(run: Run, split: Split, look: Look, said: Loader, start: int = 0, ba
 )
 def test_the_same_samples_as_the_memory_loader(split, look, augment, said):
     compare(run_of(augment=augment), split, look, said)
+
+
+def test_more_workers_than_cores_are_not_warned_of():
+    many = Loader(workers=len(os.sched_getaffinity(0)) + 1)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        compare(run_of(), colours(), Look(), many)
+    assert not said
 
 
 @settings(max_examples=25, deadline=None)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from paceline.execute.datafiles import files_hash
+from paceline.execute.datafiles import files_hash, weights_hash
 from paceline.spec.part import read
 
 
@@ -59,3 +59,13 @@ def test_odd_texts_name_no_file(tmp_path: Path) -> None:
 def test_a_source_that_is_no_python_names_no_file(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1")
     assert hashed(tmp_path, 'def load(:\n    return "a.csv"\n') is None
+
+
+def test_weights_of_the_users_own(tmp_path: Path) -> None:
+    assert [weights_hash(said, tmp_path) for said in ("none", "imagenet", "mine.safetensors")] == [None] * 3
+    sums = []
+    for content in (b"1", b"2"):
+        (tmp_path / "mine.safetensors").write_bytes(content)
+        sums.append(weights_hash("mine.safetensors", tmp_path))
+    assert None not in sums
+    assert sums[0] != sums[1]

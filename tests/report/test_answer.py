@@ -51,7 +51,7 @@ def test_the_tables_are_all_there(known):
     assert [s.key for s in known.sheets] == ["best", "pairs", "target", "verdicts", "stable", "settings", "runs"]
     best = known.table("best")
     assert best["optimizer"].to_list() == ["adam", "rmsprop", "gd"]
-    assert best["stands"].to_list() == ["not separated", "not separated", "worse"]
+    assert best["stands"].to_list() == ["highest", "not separated", "worse"]
     assert best["lr"].to_list() == [0.01] * 3
     assert known.table("settings").height == 9
     assert known.table("runs").height == 36
@@ -91,7 +91,7 @@ def test_nothing_finished_says_so():
     none = answer(made(DIGITS, lambda t, s: None, status=lambda t: "queued"))
     assert none.sentences[0] == "There is no answer yet: none of 36 runs has ended."
     assert none.sentences[1] == "Without a finished run nothing can be compared."
-    assert none.sentences[2] == "36 of 36 runs have not ended."
+    assert none.sentences[2] == "36 of 36 runs are not trained yet."
     assert none.figures == ()
     assert any("36 runs have not ended" in note for note in none.notes)
 
@@ -106,7 +106,7 @@ def test_why_runs_failed_is_said():
 
 def test_a_value_of_which_nothing_has_ended_is_named():
     waits = answer(made(DIGITS, learning, status=lambda t: "waiting" if t.run.optimizer.name == "gd" else "done"))
-    assert waits.sentences[2].startswith("12 of 36 runs have not ended, among them all of gd; first to")
+    assert waits.sentences[2].startswith("12 of 36 runs are not trained yet, among them all of gd; first to")
 
 
 def test_all_diverged_is_a_result():
@@ -153,7 +153,7 @@ repeat: 3
     )
     assert line.sentences[0] == "Lowest of 3 is rmsprop: loss 0 (the same for all 3 seeds) on test."
     assert "differences are exact" in line.sentences[1]
-    assert "gd (1e-10)" in line.sentences[1]
+    assert "are rmsprop and gd; behind them adam (0.004)" in line.sentences[1]
     assert set(line.table("best")["stands"]) == {"exact"}, "no bold without noise to be above"
     assert {"parameter W", "parameter b"} <= {
         f.title.split(" against")[0].lower().replace(" w", " W") for f in line.figures
@@ -314,3 +314,12 @@ def test_a_target_that_is_met_untrained_is_none():
     assert "first to" not in " ".join(found.sentences)
     own = DIGITS.replace("steps: 100", "steps: 100, early_stop: {target: 0.1}")
     assert answer(made(own, untaught)).facts.target == 0.1
+
+
+@pytest.mark.parametrize("said", ["early_stop: {target: 0.7}", "early_stop.target: 0.7"])
+def test_runs_that_stop_at_a_goal_are_ranked_by_when_they_get_there(said):
+    found = answer(made(DIGITS.replace("steps: 100", f"steps: 100, {said}"), learning))
+    assert found.facts.target == 0.7
+    assert found.sentences[0].startswith("First to validation accuracy 0.7 is ")
+    assert "their accuracy does not rank them" in found.sentences[1]
+    assert "Highest" not in found.text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paceline.report.names import listed
+from paceline.report.names import listed, quoted
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,20 @@ from paceline.report.names import listed
 )
 def test_a_list_in_a_sentence(items: list[str], said: str) -> None:
     assert listed(items) == said
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("adam", "adam"),
+        ("adam / batch 50", "adam / batch 50"),
+        ("[64]", "[64]"),
+        ("workers 0 / no pin_memory", "workers 0 / no pin_memory"),
+        ("from scratch", "'from scratch'"),
+        ("ours, fp32", "'ours, fp32'"),
+        ("from scratch / devices 2", "'from scratch / devices 2'"),
+        ("30 + 10 * epoch", "'30 + 10 * epoch'"),
+    ],
+)
+def test_a_setting_in_a_sentence(label: str, said: str) -> None:
+    assert quoted(label) == said

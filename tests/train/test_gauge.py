@@ -15,8 +15,12 @@ def rapl(folder, *joules):
         package = folder / f"intel-rapl:{number}"
         package.mkdir(parents=True, exist_ok=True)
         (package / "energy_uj").write_text(f"{int(value * 1e6)}\n")
+        (package / "name").write_text(f"package-{number}\n")
         (folder / f"intel-rapl:{number}:0").mkdir(exist_ok=True)
         (folder / f"intel-rapl:{number}:0" / "energy_uj").write_text("999999999")  # a part of the package
+    (folder / "intel-rapl:9").mkdir(exist_ok=True)
+    (folder / "intel-rapl:9" / "name").write_text("psys\n")  # the platform, which has the packages in it
+    (folder / "intel-rapl:9" / "energy_uj").write_text("888888888")
 
 
 def test_a_busy_process_is_busy_and_an_idle_one_is_not(monkeypatch):

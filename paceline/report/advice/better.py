@@ -17,6 +17,8 @@ from paceline.report.sentences import HOW, Row
 
 def better(seen: Seen) -> Iterator[Advice]:
     """The best of the settings that are separated from the study's first; or the first, if it is the best of all."""
+    if seen.facts.stops_at_goal:
+        return
     best = next(iter(seen.best))
     if seen.first == best:
         others = [label for label in seen.best if label != best]

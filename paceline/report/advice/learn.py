@@ -69,7 +69,7 @@ def repetitions(seen: Seen) -> Iterator[Advice]:
 def seeds(seen: Seen) -> Iterator[Advice]:
     """The tied setting that is separated from the best with the fewest more seeds."""
     facts = seen.facts
-    if facts.study.repeat < ENOUGH or len(seen.best) < 2 or facts.exact:
+    if facts.study.repeat < ENOUGH or len(seen.best) < 2 or facts.exact or facts.stops_at_goal:
         return
     best = next(iter(seen.best))
     mine = (pl.col("a") == best) | (pl.col("b") == best)

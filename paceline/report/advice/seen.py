@@ -1,18 +1,17 @@
 """What advice is drawn from: the facts of a study, its runs, and what a change from one setting to another costs."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 import polars as pl
 
-from paceline.analyse.shape import FLOOR
 from paceline.analyse.speed import speeds
 from paceline.analyse.target import to_target
-from paceline.plan.expand import expand
 from paceline.report.advice.kinds import HINT, LIKELY, SHOWN
 from paceline.report.devices import Scaled
 from paceline.report.facts import ENDED, Facts
-from paceline.report.names import words
+from paceline.report.names import quoted, words
 from paceline.report.results import shown
 from paceline.report.sentences import Row, at
 from paceline.spec import Run
@@ -41,9 +40,9 @@ class Seen:
     def __init__(self, facts: Facts, scaled: Scaled | None, price: float | None) -> None:
         self.facts, self.scaled, self.price = facts, scaled, price
 
-    @cached_property
-    def known(self) -> dict[str, Run]:
-        return {trial.id: trial.run for trial in expand(self.facts.study, own_parts=False)}
+    @property
+    def known(self) -> Mapping[str, Run]:
+        return self.facts.known
 
     @cached_property
     def best(self) -> dict[str, Row]:
@@ -97,15 +96,15 @@ class Seen:
     def _short(self) -> dict[str, str]:
         rows, names = self.best.values(), self.facts.columns.compare
         varied = [name for name in names if len({row[name] for row in rows}) > 1] or names
-        short = {row["label"]: quoted(words(row, varied, bare=True)) for row in rows}
+        short = {row["label"]: words(row, varied, bare=True) for row in rows}
         return short if len(set(short.values())) == len(short) else {label: label for label in short}
 
     def short(self, label: str) -> str:
         """A compared setting by the axes in which those with a result differ."""
-        return self._short.get(label, label)
+        return quoted(self._short.get(label, label))
 
     def named(self, label: str) -> str:
-        return at(self.best[label] | {"label": self.short(label)})
+        return at(self.best[label] | {"label": self._short.get(label, label)})
 
     def change(self, label: str, other: str) -> Change | None:
         """None where they share no seed."""
@@ -124,11 +123,7 @@ class Seen:
 
     def as_good_as_zero(self, label: str) -> bool:
         """Whether its loss is below a millionth of its start."""
-        if self.facts.columns.higher:
-            return False
-        of = self.facts.rows.join(self.done.filter(pl.col("label") == label).select("run"), on="run", how="semi")
-        start = of.sort("step").group_by("run").agg(pl.col("loss").drop_nulls().first())["loss"].mean()
-        return isinstance(start, float) and 0 <= self.best[label]["mean"] < FLOOR * start
+        return self.facts.as_good_as_zero(self.best[label]["mean"])
 
     @cached_property
     def hits(self) -> pl.DataFrame:
@@ -184,8 +179,3 @@ def judged(change: Change | None, margin: float) -> tuple[str, str]:
     if change.low is None:
         return KEPT, HINT
     return KEPT, SHOWN if change.low >= -margin else LIKELY
-
-
-def quoted(name: str) -> str:
-    """A name with a comma in it stands in quotes, so that a list of names can be read."""
-    return f"'{name}'" if "," in name else name

@@ -9,9 +9,9 @@ from paceline.analyse.speed import NOISY
 from paceline.report.advice.faster import GOAL, WHOLE, where
 from paceline.report.advice.kinds import ENOUGH, Unsaid
 from paceline.report.advice.learn import FAR, on_gpu
-from paceline.report.advice.seen import Seen, quoted
+from paceline.report.advice.seen import Seen
 from paceline.report.devices import Scaled
-from paceline.report.names import counted, listed
+from paceline.report.names import counted, listed, quoted
 from paceline.report.results import shown
 from paceline.report.scaled import SPEED, worded
 from paceline.report.sentences import HOW, Row
@@ -57,6 +57,9 @@ def best(seen: Seen) -> Iterator[Unsaid]:
     """Which is best, where that is open."""
     facts = seen.facts
     if len(seen.best) < 2 or facts.study.repeat < 2:
+        return
+    if facts.stops_at_goal:
+        yield Unsaid(f"Which has the best {facts.columns.metric}", f"runs stop at {facts.goal}")
         return
     first = next(iter(seen.best))
     zero = [label for label in seen.best if seen.as_good_as_zero(label)]

@@ -14,13 +14,13 @@ A finding of `published` is words, or words with what they claim, of settings na
       - {finding: the gain grows, gains_more: [[{...}, {...}], [{...}, {...}]]}      # of two speed-ups the first
       - {finding: pinning saves 40 %, untestable: there is no GPU here}
 
-`asked` in the place of `finding` is a question of our own: its verdict is yes or no. `of: epochs to stable` judges
-those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `among: {case: [a,
-b]}` holds a best or worst against these alone; `over: data.split_seed` takes the values of that axis for the draws,
-and the mean over seeds at each; `size: full` leaves it unjudged at a smaller size of the study, unless that trains
-the settings it names as the full one does; `device: cuda` leaves it unjudged by runs on anything else. Where a row
-names several settings, and the others do not name the axis in which they differ, they are paired along it; else it
-stands for the best of them. Definitions: docs/definitions.md.
+`asked` in the place of `finding` is a question of our own: its verdict is yes, no or open. `of: epochs to stable`
+judges those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `among:
+{case: [a, b]}` holds a best or worst against these alone; `over: data.split_seed` takes the values of that axis for
+the draws, and the mean over seeds at each; `size: full` leaves it unjudged at a smaller size of the study, unless
+that trains the settings it names as the full one does; `device: cuda` leaves it unjudged by runs on anything else.
+Where a row names several settings, and the others do not name the axis in which they differ, they are paired along
+it; else it stands for the best of them. Definitions: docs/definitions.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,6 +33,7 @@ from paceline.report.claims.results import alike, best, order, worst
 from paceline.report.claims.speed import faster, gains_more
 from paceline.report.claims.values import (
     CONTRADICTED,
+    OPEN,
     REPRODUCED,
     UNTESTABLE,
     Judged,
@@ -48,7 +49,7 @@ from paceline.report.results import shown
 __all__ = ["Claim", "claims", "summary"]
 
 UNREAD = "not judged"
-_ANSWERS = {REPRODUCED: "yes", CONTRADICTED: "no"}
+_ANSWERS = {REPRODUCED: "yes", CONTRADICTED: "no", OPEN: "open"}
 
 
 class Claim(NamedTuple):
@@ -65,8 +66,8 @@ def claims(facts: Facts) -> tuple[Claim, ...]:
 
 
 def summary(verdicts: Sequence[str]) -> str:
-    """`reproduced 3, contradicted 1`: how many have which verdict."""
-    return ", ".join(f"{word} {verdicts.count(word)}" for word in dict.fromkeys(verdicts))
+    """`3 reproduced, 1 contradicted`: how many have which verdict."""
+    return ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
 
 
 def _claim(facts: Facts, item: Any) -> Claim:

@@ -35,6 +35,8 @@ from paceline.report.results import shown
 from paceline.report.selection import axes_of
 from paceline.report.sentences import at
 
+AS_ZERO = "both are below a millionth of the loss at the start, as good as zero"
+
 
 def order(facts: Facts, item: Row) -> Judged:
     return together([_ahead(facts, item, first, second) for first, second in neighbours(rows_of(item["order"]))])
@@ -48,10 +50,12 @@ def _ahead(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
         return UNTESTABLE, str(missing)
     a, b = name(facts, first), name(facts, second)
     if pair["p"] is None:
-        return UNTESTABLE, f"{a} against {b}: {few(pair['seeds'])}"
+        return UNTESTABLE, f"{a} against {b}: one seed"
     ahead, behind = (a, b) if pair["a"] == FIRST else (b, a)
     of = "" if metric_of(facts, item) == facts.columns.metric else f" in {metric_of(facts, item)}"
     said = f"{ahead} is ahead of {behind} by {difference(pair)}{of}"
+    if pair["zero"]:
+        return OPEN, f"{said}; {AS_ZERO}"
     if pair["p"] < ALPHA and pair["difference"] > float(item.get("within", 0.0)):
         return (REPRODUCED if ahead == a else CONTRADICTED), said
     return OPEN, f"{said}{more_seeds(pair)}"
@@ -124,7 +128,9 @@ def _ranked(item: Row, chosen: str, pairs: Sequence[Row], sign: int) -> Judged:
     if np.isnan(p).all():
         return UNTESTABLE, few(max(pair["n"] for pair in pairs))
     within = float(item.get("within", 0.0))
-    apart = [bool(q < ALPHA and pair["difference"] > within) for q, pair in zip(p, pairs, strict=True)]
+    apart = [
+        bool(q < ALPHA and pair["difference"] > within and not pair["zero"]) for q, pair in zip(p, pairs, strict=True)
+    ]
     wanted = [(pair["a"] == chosen) == (sign > 0) for pair in pairs]
     against = [pair for pair, far, right in zip(pairs, apart, wanted, strict=True) if far and not right]
     unclear = [pair["b" if pair["a"] == chosen else "a"] for pair, far in zip(pairs, apart, strict=True) if not far]
@@ -132,13 +138,14 @@ def _ranked(item: Row, chosen: str, pairs: Sequence[Row], sign: int) -> Judged:
         most = max(against, key=lambda pair: pair["difference"])
         return CONTRADICTED, f"{most['a']} is ahead of {most['b']} by {difference(most)}"
     if unclear:
-        return OPEN, f"{chosen} is not separated from {listed(unclear)} ({_with(pairs)})"
+        zero = f"; {AS_ZERO}" if any(pair["zero"] for pair in pairs) else ""
+        return OPEN, f"{chosen} is not separated from {listed(unclear)} ({_with(pairs)}{zero})"
     nearest = min(pairs, key=lambda pair: pair["difference"])
     return REPRODUCED, f"{nearest['a']} is ahead of {nearest['b']}, the nearest, by {difference(nearest)}"
 
 
 def _two(facts: Facts, item: Row, values: pl.DataFrame, first: str, second: str) -> Row:
-    return paired(facts, item, values.filter(pl.col("label").is_in([first, second]))).row(0, named=True)
+    return paired(facts, item, values.filter(pl.col("label").is_in([first, second])))
 
 
 def _with(pairs: Sequence[Row]) -> str:
@@ -151,7 +158,7 @@ def alike(facts: Facts, item: Row) -> Judged:
     first, second = rows_of(item["alike"])
     pair = compared(facts, item, first, second)
     if pair["low"] is None:
-        return UNTESTABLE, few(pair["seeds"])
+        return UNTESTABLE, "one seed"
     within = float(item.get("within", 0.0))
     ahead, behind = (first, second) if pair["a"] == FIRST else (second, first)
     words = f"{name(facts, ahead)} is ahead of {name(facts, behind)} by" if pair["difference"] else "they differ by"

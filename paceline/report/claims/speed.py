@@ -16,6 +16,7 @@ from paceline.report.claims.values import (
     Judged,
     MissingError,
     Row,
+    by_draw,
     few,
     keyed,
     more_seeds,
@@ -23,7 +24,6 @@ from paceline.report.claims.values import (
     open_axes,
     rows_of,
     runs_of,
-    shared_seeds,
     sides,
 )
 from paceline.report.facts import Facts
@@ -60,42 +60,42 @@ def gains_more(facts: Facts, item: Row) -> Judged:
             raise MissingError(f"{name(facts, first)} against {name(facts, second)}: {line['why']}")
         gains.append(_gains(timed).with_columns(label=pl.lit(word)))
         said.append(f"{shown(line['ratio'])} times ({_interval(line)})")
-    table = pl.concat(gains)
-    pair, seeds = pairwise(table, metric="accuracy").row(0, named=True), shared_seeds(table)
+    pair = pairwise(pl.concat(gains), metric="accuracy").row(0, named=True)
     words = " against ".join(said)
-    if pair["p"] is None or seeds < 2:
-        return UNTESTABLE, f"{words}: {few(seeds)}"
+    if pair["p"] is None:
+        return UNTESTABLE, f"{words}: {few(pair['n'])}"
     if pair["p"] >= ALPHA:
-        return OPEN, f"{words}{more_seeds({**pair, 'seeds': seeds})}"
+        return OPEN, f"{words}{more_seeds(pair)}"
     return (REPRODUCED if pair["a"] == FIRST else CONTRADICTED), words
 
 
 def _timed(facts: Facts, first: Row, second: Row, by: Sequence[str]) -> pl.DataFrame:
-    """The runs of both sides that are done, labelled FIRST and SECOND, keyed by the axes left open."""
+    """What both sides have done, labelled FIRST and SECOND: a line a draw, over the axes left open the mean ratio."""
     tables = []
     for word, row, chosen in zip((FIRST, SECOND), (first, second), sides(facts, first, second, by), strict=True):
         runs = runs_of(facts, chosen).filter(pl.col("status") == "done")
         if runs.is_empty() or "samples_per_second" not in runs.columns:
             raise MissingError("no speed was recorded" if runs.height else f"no run of {name(facts, row)} is done")
         tables.append(keyed(runs, by).with_columns(label=pl.lit(word)))
-    return pl.concat(tables)
+    table = pl.concat(tables)
+    probes = [pl.col(name).min() for name in ("probe_before",) if name in table.columns]
+    probes += [pl.col(name).max() for name in ("probe_after",) if name in table.columns]
+    disturbed = pl.col("timing").filter(pl.col("timing") != "exclusive").first()
+    alone = pl.when(pl.col("timing").is_null().any()).then(None).otherwise(pl.coalesce(disturbed, pl.lit("exclusive")))
+    return by_draw(table, pl.col("samples_per_second").log().mean().exp(), alone.alias("timing"), *probes)
 
 
 def _speed(timed: pl.DataFrame) -> Row:
     """The line of `speeds` of the first, the second being its reference."""
-    line = speeds(timed, SECOND).filter(pl.col("label") == FIRST).row(0, named=True)
-    if line["claim"] != "refused" and (seeds := shared_seeds(timed)) < 2:
-        return {**line, "claim": "refused", "why": few(seeds)}
-    return line
+    return speeds(timed, SECOND).filter(pl.col("label") == FIRST).row(0, named=True)
 
 
 def _gains(timed: pl.DataFrame) -> pl.DataFrame:
-    """seed, own_seed, value: the logarithm of the first's speed less that of the second's."""
+    """seed, value: the logarithm of the first's speed less that of the second's."""
     rate = pl.col("samples_per_second").log()
-    mine, other = (timed.filter(pl.col("label") == word).select("seed", "own_seed", rate) for word in (FIRST, SECOND))
-    both = mine.join(other.drop("own_seed"), on="seed", how="inner", suffix="_other")
+    mine, other = (timed.filter(pl.col("label") == word).select("seed", rate) for word in (FIRST, SECOND))
     gain = pl.col("samples_per_second") - pl.col("samples_per_second_other")
-    return both.select("seed", "own_seed", gain.alias("value"))
+    return mine.join(other, on="seed", how="inner", suffix="_other").select("seed", gain.alias("value"))
 
 
 def _interval(line: Row) -> str:

@@ -1,6 +1,5 @@
 """The verdicts on a claim, and what every judgement shares: the settings it names, their values, their words."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,10 +81,14 @@ def keyed(runs: pl.DataFrame, by: Sequence[str], unit: str = "seed") -> pl.DataF
     return runs.with_columns(key.alias("seed"), pl.col(unit).cast(pl.String).alias("own_seed"))
 
 
-def shared_seeds(table: pl.DataFrame) -> int:
-    """How many seeds the two labels of a keyed table share."""
-    keys = table.group_by("seed").agg(pl.col("label").n_unique().alias("labels"), pl.col("own_seed").first())
-    return keys.filter(pl.col("labels") > 1)["own_seed"].n_unique()
+def by_draw(table: pl.DataFrame, *values: pl.Expr) -> pl.DataFrame:
+    """A keyed table of two labels with a line a label and draw: over the axes left open, of what both labels have. The
+    same seed in ten settings is one draw, not ten."""
+    shared = table.filter(pl.col("label").n_unique().over("seed") > 1)
+    lines = shared.group_by("label", "own_seed", maintain_order=True).agg(*values)
+    if lines.is_empty():
+        raise MissingError("no seed in common")
+    return lines.rename({"own_seed": "seed"})
 
 
 def name(facts: Facts, row: Row) -> str:
@@ -103,18 +106,20 @@ def metric_of(facts: Facts, item: Row) -> str:
     return metric
 
 
-def paired(facts: Facts, item: Row, table: pl.DataFrame) -> pl.DataFrame:
-    return pairwise(table, metric="accuracy" if HIGHER[metric_of(facts, item)] else "loss")
+def paired(facts: Facts, item: Row, table: pl.DataFrame) -> Row:
+    """The line of `pairwise` for the two labels of a table, with `zero`: whether both are losses as good as none."""
+    metric = metric_of(facts, item)
+    line = pairwise(table, metric="accuracy" if HIGHER[metric] else "loss").row(0, named=True)
+    means = table.group_by("label").agg(pl.col("value").mean())["value"]
+    return {**line, "zero": metric == "loss" and all(map(facts.as_good_as_zero, means))}
 
 
 def compared(facts: Facts, item: Row, first: Row, second: Row) -> Row:
-    """The line of `pairwise` for two rows, with `seeds`; without p and interval where they share fewer than two."""
+    """The line of `pairwise` for two rows, over the axes that both leave open their mean for each draw."""
     by = open_axes(facts, [first, second])
     both = zip((FIRST, SECOND), sides(facts, first, second, by), strict=True)
     table = pl.concat([values_of(facts, item, chosen, by).with_columns(label=pl.lit(word)) for word, chosen in both])
-    line, seeds = paired(facts, item, table).row(0, named=True), shared_seeds(table)
-    unsure = {"p": None, "low": None, "high": None} if seeds < 2 else {}
-    return {**line, **unsure, "seeds": seeds}
+    return paired(facts, item, by_draw(table, pl.col("value").mean()))
 
 
 def _unit(item: Row, by: Sequence[str]) -> str:
@@ -152,8 +157,6 @@ def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] =
 
 def difference(pair: Row) -> str:
     n = f"n = {pair['n']}"
-    if "seeds" in pair and pair["seeds"] != pair["n"]:
-        n = f"{n} pairs of {counted(pair['seeds'], 'seed')}"
     if pair["low"] is None or pair["low"] == pair["high"]:
         return f"{shown(pair['difference'])} ({n})"
     return f"{shown(pair['difference'])} (95 % interval {shown(pair['low'])} to {shown(pair['high'])}, {n})"
@@ -163,7 +166,6 @@ def more_seeds(pair: Row) -> str:
     more = pair["more_seeds"]
     if not more or more >= MOST:
         return ""
-    more = math.ceil(more * pair.get("seeds", pair["n"]) / pair["n"])
     return f"; about {counted(more, 'more seed')} would tell"
 
 

@@ -17,7 +17,7 @@ from paceline.models.dropout import Dropout
 
 def cut(model: nn.Module, example: Tensor, count: int) -> list[nn.Module]:
     """The model as so many modules, one behind the other, each with parameters. `example`: one that it is given."""
-    traced = fx.GraphModule(model, _Layers().trace(model))
+    traced = fx.GraphModule(model, _graph(model))
     nodes = [node for node in traced.graph.nodes if node.op not in ("placeholder", "output")]
     starts = _starts(traced, nodes, _costs(traced, example), count)
     if starts is None:
@@ -26,6 +26,20 @@ def cut(model: nn.Module, example: Tensor, count: int) -> list[nn.Module]:
     stage_of = {node.name: stage for stage, (begin, end) in stages for node in nodes[begin:end]}
     split = split_module(traced, model, lambda node: stage_of[node.name])
     return [getattr(split, f"submod_{number}") for number in range(count)]
+
+
+def _graph(model: nn.Module) -> fx.Graph:
+    """The same in training and in evaluation, for the parts are made of it once."""
+    was_training = model.training
+    both = [_Layers().trace(model.train(mode)) for mode in (False, True)]
+    model.train(was_training)
+    if str(both[0]) != str(both[1]):
+        raise StudyError(
+            "this model does something else in training than in evaluation by its own code (self.training), which a "
+            "pipeline cannot follow. Use layers for it, as nn.Dropout instead of F.dropout.",
+            key="strategy",
+        )
+    return both[1]
 
 
 class _Layers(fx.Tracer):

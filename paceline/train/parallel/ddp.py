@@ -35,6 +35,7 @@ class DDP(Strategy):
             model,
             process_group=self.group,
             bucket_cap_mb=self._cap,
+            init_sync=False,  # all begin alike; a sync would give every device the norms' statistics of the first
             **_LEAVE_BUFFERS,
             gradient_as_bucket_view=True,
         )

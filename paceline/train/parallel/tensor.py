@@ -20,7 +20,8 @@ class TensorParallel(Sharded):
 
     def place(self, model: nn.Module, example: Tensor) -> nn.Module:
         plan: dict[str, ParallelStyle] = {}
-        layers = [(name, layer) for name, layer in model.named_modules() if isinstance(layer, (nn.Linear, Dropout))]
+        kinds = (nn.Linear, Dropout, nn.Dropout)
+        layers = [(name, layer) for name, layer in model.named_modules() if isinstance(layer, kinds)]
         dense = [(name, layer) for name, layer in layers if isinstance(layer, nn.Linear)]
         pairs = [pair for pair in pairwise(dense) if pair[0][1].out_features == pair[1][1].in_features][::2]
         for (first, wide), (second, _) in pairs:
@@ -31,7 +32,13 @@ class TensorParallel(Sharded):
                 )
             plan |= {first: ColwiseParallel(), second: RowwiseParallel()}
             names = [name for name, _ in layers]
-            for _, layer in layers[names.index(first) + 1 : names.index(second)]:
+            for name, layer in layers[names.index(first) + 1 : names.index(second)]:
+                if isinstance(layer, nn.Dropout):
+                    raise StudyError(
+                        f"{name} is torch's dropout, whose mask would be the same for the parts of a divided layer. "
+                        "Use paceline.models.dropout:Dropout, or another strategy.",
+                        key="strategy",
+                    )
                 if isinstance(layer, Dropout):
                     layer.columns = (self.team.rank, self.team.size)
         if not plan:

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from paceline.errors import StudyError
@@ -48,6 +49,23 @@ class _Twice(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         answer: Tensor = self.out(self.same(self.same(x).relu()).relu())
         return answer
+
+
+class _Asks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Linear(8, 8), nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        answer: Tensor = self.two(F.dropout(self.one(x), 0.5, self.training))
+        return answer
+
+
+def test_a_model_that_asks_whether_it_trains_is_refused():
+    model = _Asks().eval()
+    with pytest.raises(StudyError, match=r"self\.training"):
+        cut(model, torch.rand(1, 8), 2)
+    assert not model.training
 
 
 def test_a_layer_that_is_used_twice_stays_on_one_device():

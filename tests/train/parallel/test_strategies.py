@@ -51,6 +51,7 @@ EXACT: dict[str, dict[str, Any]] = {
     "pipeline, clipped": {"strategy": "pipeline", "clip_norm": 0.1},
     "pipeline, a sum": {**SUM, "strategy": "pipeline"},
     "tensor": {"strategy": "tensor"},
+    "tensor, parts of a batch": {"strategy": "tensor", "accumulate": 3},
     "tensor, clipped": {"strategy": "tensor", "clip_norm": 0.1},
     "tensor, mlp": {"strategy": "tensor", "model": {"name": "mlp", "widths": [8, 6, 4], "dropout": 0.3}},
 }
@@ -64,6 +65,8 @@ NEAR: dict[str, dict[str, Any]] = {
     "synced batch norm, parts of unequal shares": {**COLOUR, "sync_batch_norm": True, "accumulate": 4, "batch": 7},
 }
 
+BROKEN = {"local batch norm": "broken off", "fsdp": "fsdp, broken off"}  # what was not, what was
+
 THREE: dict[str, dict[str, Any]] = {
     "zero": {"strategy": "zero", "model": "softmax"},
     "zero, a rule": {"strategy": "zero", "model": "softmax", "optimizer": "muon"},
@@ -74,7 +77,9 @@ THREE: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def spread(tmp_path_factory) -> dict[str, dict[str, Any]]:
     """All of them by one team: starting one takes seconds."""
-    return together(EXACT | NEAR | {"noise": NOISE}, tmp_path_factory.mktemp("team"))
+    cases = EXACT | NEAR
+    broken = {other: {**cases[name], "broken_off": True} for name, other in BROKEN.items()}
+    return together(cases | broken | {"noise": NOISE}, tmp_path_factory.mktemp("team"))
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +145,12 @@ def test_what_is_not_the_same_learns_too(name, spread):
     assert found[0]["loss"] == pytest.approx(expected[0]["loss"], rel=1e-5)
     assert found[-1]["train_loss"] < found[1]["train_loss"] or found[-1]["loss"] < found[0]["loss"]
     assert found[-1]["loss"] != expected[-1]["loss"]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_off_goes_on_as_if_it_were_not(name, spread):
+    """Of batch norms every device has its own statistics."""
+    assert spread[BROKEN[name]]["rows"] == spread[name]["rows"]
 
 
 def test_the_noise_of_gradients_is_that_of_the_devices_parts(spread):

@@ -1,6 +1,7 @@
 """Trains runs on the devices that torchrun has started, and says what the first of them saw. Not a test itself.
 
-torchrun --nproc-per-node=2 together.py RUNS OUT     RUNS: a file with a list of runs as plain values
+torchrun --nproc-per-node=2 together.py RUNS OUT     RUNS: a file with a list of runs as plain values; `broken_off` in one
+of them breaks it off at its third step, then goes on
 """
 
 import json
@@ -14,8 +15,9 @@ from paceline.data.locate import Files
 from paceline.data.sources.synthetic import synthetic
 from paceline.spec import Run
 from paceline.train.loop import train
+from paceline.train.parallel import beat
 from paceline.train.parallel.team import ALONE, Team, gathered
-from paceline.train.rows import Outcome, Row, Spent
+from paceline.train.rows import Outcome, Pause, Row, Spent
 
 
 def pictures() -> Dataset:
@@ -33,9 +35,14 @@ def colours() -> Dataset:
     return Dataset("colours", split(41), None, split(12), 3, "sha256:colours", names=("r", "g", "b"))
 
 
-def trained(run: Run, team: Team = ALONE) -> dict[str, object]:
+def trained(run: Run, team: Team = ALONE, broken_off: bool = False) -> dict[str, object]:
     data = colours() if run.data.name == "cifar10" else pictures()
-    items = list(train(run, data, team=team))
+    items = []
+    for item in train(run, data, team=team):
+        items.append(item)
+        if broken_off and isinstance(item, Pause) and item.step > 2:
+            items += train(run, data, team=team, resume=item.snapshot())
+            break
     rows = [item for item in items if isinstance(item, Row)]
     outcome = items[-1]
     assert isinstance(outcome, Outcome)
@@ -54,9 +61,12 @@ def trained(run: Run, team: Team = ALONE) -> dict[str, object]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    runs = [Run.model_validate(said) for said in json.loads(Path(sys.argv[1]).read_text())]
+    asked = json.loads(Path(sys.argv[1]).read_text())
+    broken_off = [said.pop("broken_off", False) for said in asked]
+    runs = [Run.model_validate(said) for said in asked]
+    beat.PAUSE_SECONDS = 0.0
     with gathered("cpu", runs[0].devices) as team:
-        found = [trained(run, team) for run in runs]
+        found = [trained(run, team, broken) for run, broken in zip(runs, broken_off, strict=True)]
     if team.first:
         Path(sys.argv[2]).write_text(json.dumps(found))
 
