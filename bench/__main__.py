@@ -42,7 +42,9 @@ SCALING: dict[str, tuple[Callable[[int], table.Section], int]] = {
     "links": (lambda rounds: scaling.together(), 1),
     "published": (lambda rounds: published.section(), 1),
 }
-ORDER = [*SECTIONS, "links", *(name for name in SCALING if name != "links")]
+LINKS = ["links", *(f"links-{name}" for name in scaling.RUNS)]
+ORDER = ["softmax", "growth", *(name for name in SECTIONS if name not in ("softmax", "growth")), *LINKS]
+ORDER += [name for name in SCALING if name not in ORDER]
 
 
 def main(asked: list[str]) -> None:

@@ -14,7 +14,7 @@ TARGET = 0.98  # no more than 2 % slower
 COUNTS = {"lab_cnn": 12, "mlp": 12}  # steps of the script in a round
 ABOUT = {
     False: "a bare DDP script, torch's defaults",
-    True: "the same, tuned by hand: channels_last, fused update, gradients in the buckets",
+    True: "a bare DDP script tuned by hand: channels_last, fused update, gradients in the buckets",
 }
 
 

@@ -27,7 +27,7 @@ from paceline.report.answer import Answer
 from paceline.report.charts import Figure
 from paceline.report.charts.picture import picture
 from paceline.report.claims import Claim, summary
-from paceline.report.claims.values import UNTESTABLE
+from paceline.report.claims.values import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE
 from paceline.report.facts import ENDED
 from paceline.report.formats import render
 
@@ -38,6 +38,7 @@ TABLES = (
     *("claims", "best", *SPEEDUPS, "epochs-goal", "useful-batch", *SPEEDS),
     *("models", "fit", "target", "published", "confused", "pairs"),
 )
+VERDICTS = (REPRODUCED, CONTRADICTED, OPEN, UNTESTABLE)
 FIGURES = 3
 LONG = 40  # lines of a table
 REPORTS = {
@@ -119,9 +120,10 @@ def write(said: dict[str, Any]) -> None:
 
 
 def telling(answer: Answer) -> list[Figure]:
-    """The charts of a page: those of a tuned axis before curves."""
+    """The charts of a page: of a study of time where it goes first; those of a tuned axis before curves."""
     tuned = [figure for figure in answer.figures[1:] if figure.key.startswith("sensitivity")][:1]
     others = [figure for figure in answer.figures if figure not in tuned and told(answer, figure.key)]
+    others.sort(key=lambda figure: timed(answer) and figure.key != "phases")
     return [*others[:1], *tuned, *others[1:]][:FIGURES]
 
 
@@ -208,13 +210,15 @@ def overall(kept: list[dict[str, Any]]) -> str:
     claims = [claim["verdict"] for said in kept for claim in said["claims"] if claim["verdict"] and not claim["asked"]]
     return (
         f"{len(kept)} studies, {len(kept) - smaller} of them at full size on two CPU cores, "
-        f"{ended:,} of {planned:,} runs trained. Of {len(claims)} published claims: {summary(sorted(claims))}."
+        f"{ended:,} of {planned:,} runs trained. Of {len(claims)} published claims: "
+        f"{summary(sorted(claims, key=VERDICTS.index))}."
     )
 
 
 def index(kept: list[dict[str, Any]]) -> str:
     lines = ["# Gallery", "", *HEAD, ""]
-    lines += [overall(kept), ""]
+    archives = f"The records of {len(records.kept())} of them are in [records](records). {UNPACK}"
+    lines += [overall(kept), "", archives, ""]
     where = "; ".join(dict.fromkeys(machine for said in kept for machine in said["machine"]))
     lines += [f"Measured on: {where}, without a GPU.", ""]
     for title, starts in REPORTS.items():
@@ -226,6 +230,7 @@ def index(kept: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+UNPACK = "Unpacked into `runs/`, every verb reads them, as `paceline report quickstart`."
 HEAD = (
     "The experiments of five reports on high-performance deep learning: what was published beside what was measured.",
     "Each row is one `paceline run STUDY`; the page behind its name has the first charts, the main tables, what was",
@@ -237,10 +242,6 @@ HEAD = (
     "where one more run here would give it (95 % prediction interval, and that no wider than two points of accuracy or",
     "a tenth of another figure to each side). Questions of our own are answered *yes*, *no* or *open*.",
     "[Definitions](../definitions.md#published-claims).",
-    "",
-    "The records themselves are in [records](records), one archive a study. Unpacked into `runs/`, every verb reads",
-    "them: `tar xf docs/gallery/records/quickstart.tar.xz -C runs`, `paceline report quickstart`.",
-    "",
 )
 
 

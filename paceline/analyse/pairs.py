@@ -31,13 +31,14 @@ def pairwise(table: pl.DataFrame, compare: Sequence[str] = (), *, metric: str) -
     p_holm, alpha = holm(p)
     separated = (p_holm < ALPHA) & (difference > 0)
     half = t_quantile(n) * sd / np.sqrt(np.maximum(n, 1))
+    most = 1.0 if higher_is_better(metric) else np.inf  # accuracies differ by no more
     columns = {
         "a": [labels[i] for i in first],
         "b": [labels[i] for i in second],
         "n": n.astype(np.int64),
         "difference": difference,
-        "low": difference - half,
-        "high": difference + half,
+        "low": np.maximum(difference - half, -most),
+        "high": np.minimum(difference + half, most),
         "p": p,
         "p_holm": p_holm,
         "separated": separated,

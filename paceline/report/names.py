@@ -10,7 +10,7 @@ from paceline.report.results import shown
 from paceline.spec import Study
 
 SIZE = "This is the size '{}', not the full study."
-_AXIS_AND_VALUE = re.compile(r"no \S+|\S+ [-+.\d\[]\S*")
+_AXIS_AND_VALUE = re.compile(r"no \S+|\S+ [-+.\d\[]\S*|\d+ \S+")
 ALONE = "setting"  # the column that stands for the compared setting where a study compares nothing
 
 

@@ -26,6 +26,7 @@ def test_a_list_in_a_sentence(items: list[str], said: str) -> None:
         ("adam / batch 50", "adam / batch 50"),
         ("[64]", "[64]"),
         ("workers 0 / no pin_memory", "workers 0 / no pin_memory"),
+        ("batch 16 / 0 workers", "batch 16 / 0 workers"),
         ("from scratch", "'from scratch'"),
         ("ours, fp32", "'ours, fp32'"),
         ("from scratch / devices 2", "'from scratch / devices 2'"),

@@ -120,9 +120,9 @@ def _evidence(seen: Seen, row: Row, first: Row, column: str) -> str:
     size = f"median {shown(row['median'])} {unit} against {shown(first['median'])} {unit}"
     noise = f"; noise of the machine {shown(row['noise'])}" if row["noise"] is not None and column != STEPS else ""
     what = {
-        GOAL: "seconds of training to the goal, paired by seed",
-        WHOLE: "seconds of the whole training, paired by seed",
-        STEPS: "steps to the goal, paired by seed; steps, for the runs were not timed alone",
+        GOAL: "seconds of training to the goal; the gain is the median of the seeds' ratios",
+        WHOLE: "seconds of the whole training; the gain is the median of the seeds' ratios",
+        STEPS: "steps to the goal, for the runs were not timed alone; the gain is the median of the seeds' ratios",
     }[column]
     grid = f"; seen every {shown(_grid(seen, row['label']))} steps" if column != WHOLE else ""
     return f"{size} ({what}{grid}{noise})"
