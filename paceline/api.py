@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 Sets = list[str] | Mapping[str, Any]
-STALE = "{} of these runs are stale: own parts or data have changed since."
+STALE = "{} of these runs are stale: own parts, data or weights have changed since."
 EXPORTS = ("csv", "parquet", "tensorboard")
 
 
@@ -57,7 +57,7 @@ class Results:
     rows: pl.DataFrame  # every recorded row, with case, axes and seed
     table: pl.DataFrame  # a line a setting: mean over seeds, best first
     folder: Path  # the record
-    stale: int = 0  # finished runs whose own parts or data have changed since
+    stale: int = 0  # finished runs whose own parts, data or weights have changed since
     notes: tuple[str, ...] = ()  # in what these are not the results of what was asked for
 
     @cached_property

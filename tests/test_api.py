@@ -99,7 +99,7 @@ def test_an_edited_model_is_told(file, tmp_path):
     (tmp_path / "mine.py").write_text(NET + "# changed\n")
     found = paceline.run(study)
     assert found.stale == 2
-    assert found.notes == ("2 of these runs are stale: own parts or data have changed since.",)
+    assert found.notes == ("2 of these runs are stale: own parts, data or weights have changed since.",)
     (tmp_path / "mine.py").unlink()
     assert paceline.results("own").stale == 0
 
@@ -119,7 +119,7 @@ def test_images_left_out_and_images_changed_between_runs_are_told(study_file, tm
     )
     Image.new("L", (8, 8), 200).save(tmp_path / "photos" / "dark" / "1.png")
     stale, unlike = paceline.run(photos, seeds=2).notes
-    assert stale == "1 of these runs are stale: own parts or data have changed since."
+    assert stale == "1 of these runs are stale: own parts, data or weights have changed since."
     assert "photos, size=8) changed between runs: sha256:" in unlike
 
 

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import polars as pl
 
 from paceline.plan.cost import facts_of
+from paceline.report.columns import GB
 from paceline.report.facts import ENDED, Facts
 from paceline.report.names import listed
 from paceline.spec import Run
-
-GB = 2**30
 
 
 class Models(NamedTuple):

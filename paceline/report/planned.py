@@ -100,7 +100,7 @@ def _unknown(session: Session) -> bool:
 
 def _stale(session: Session) -> list[str]:
     count, unlike = len(session.stale), unlike_data(session.trials, session.runs)
-    stale = f"{count} finished runs are stale: own parts or data have changed. --redo-stale trains them again."
+    stale = f"{count} finished runs are stale: own parts, data or weights have changed. --redo-stale trains them again."
     return [*([stale] if count else []), *(f"Note: {said}" for said in unlike)]
 
 

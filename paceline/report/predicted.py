@@ -11,6 +11,7 @@ from paceline.analyse.fits import compare, examples_at, predict, time_to_target
 from paceline.analyse.scaling import STRONG, WEAK, WORTH, usable
 from paceline.errors import RecordError, StudyError
 from paceline.report.answer import Answer
+from paceline.report.columns import whole
 from paceline.report.devices import Scaled
 from paceline.report.formats import render
 from paceline.report.names import counted, titled
@@ -301,18 +302,13 @@ def _speed(made: Forecast) -> pl.DataFrame:
              "million_cost_low": "cost low", "million_cost_high": "cost high"}  # fmt: skip
     wanted = ("devices", "examples_per_second", "low", "high", "stands", *(n for n in names if n.startswith("million")))
     table = made.speed.drop_nulls("law")
-    return _whole(table.select(name for name in wanted if name in table.columns)).rename(names, strict=False)
+    shown_ = table.select(name for name in wanted if name in table.columns)
+    return whole(shown_, "examples_per_second", "low", "high").rename(names, strict=False)
 
 
 def _seconds(made: Forecast) -> pl.DataFrame:
     names = {"global_batch": "batch of all", "cost_low": "cost low", "cost_high": "cost high"}
     return made.times.drop_nulls("seconds").drop("model", "refusal").rename(names, strict=False)
-
-
-def _whole(table: pl.DataFrame) -> pl.DataFrame:
-    names = ("examples_per_second", "low", "high")
-    large = [name for name in names if float(table[name].max() or 0) >= 1000]  # type: ignore[arg-type]
-    return table.with_columns(pl.col(large).round(0).cast(pl.Int64)) if large else table
 
 
 def printed(of: Asked) -> str:

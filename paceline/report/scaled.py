@@ -23,6 +23,7 @@ from paceline.analyse.scaling import (
     usable,
 )
 from paceline.errors import StudyError
+from paceline.report.columns import spoken, whole
 from paceline.report.devices import SPLIT, Scaled
 from paceline.report.names import counted, listed, quoted
 from paceline.report.results import shown
@@ -84,7 +85,7 @@ def _gained(found: Scaled, table: pl.DataFrame, names: dict[str, str]) -> pl.Dat
     percent = [pl.when(more).then((100 * pl.col(f"efficiency{end}")).round(1)) for end in ENDS]
     titled = [share.alias(f"efficiency{end.replace('_', ' ')} %") for share, end in zip(percent, ENDS, strict=True)]
     said = table.select(*found.keys, "scaling", "devices", "n", "median", *speedup, *titled, "stands")
-    return _spoken(_whole(said, "median"), names)
+    return spoken(whole(said, "median"), names)
 
 
 def _serial(found: Scaled) -> Iterator[Table]:
@@ -164,7 +165,7 @@ def _split(found: Scaled) -> Iterator[Table]:
         f"processes to their end.{f' Not timed: {_once(said)}.' if said else ''}"
     )
     wanted = [name for name in ends if table[name].null_count() < table.height]
-    said_ = _whole(table.select(*by, "n", *wanted), "examples a second", "low", "high")
+    said_ = whole(table.select(*by, "n", *wanted), "examples a second", "low", "high")
     yield "devices", "What was measured, by devices", note, said_
 
 
@@ -259,17 +260,6 @@ def _bytes(size: int | None) -> str | None:
         if size >= of:
             return f"{size / of:.3g} {unit}"
     return f"{size} B"
-
-
-def _spoken(table: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
-    return table.rename(lambda name: names.get(name, name if "." in name else name.replace("_", " ")))
-
-
-def _whole(table: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """Speeds of thousands as whole numbers."""
-    there = [name for name in names if name in table.columns]
-    large = [name for name in there if float(table[name].max() or 0) >= 1000]  # type: ignore[arg-type]
-    return table.with_columns(pl.col(large).round(0).cast(pl.Int64)) if large else table
 
 
 def statements(found: Scaled) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from paceline.analyse.intervals import summarise
+from paceline.report.columns import without_empty
 from paceline.report.devices import Scaled
 from paceline.report.facts import MOST_PAIRED, Facts
 from paceline.report.fit import fit_table
@@ -157,7 +158,7 @@ def _timed(facts: Facts) -> Iterator[Sheet]:
 
 def _scaled(facts: Facts, scaled: Scaled | None, price: float | None) -> Iterator[Sheet]:
     for key, title, note, table in scaling_tables(scaled, price) if scaled else ():
-        yield Sheet(key, _sized(facts, title), note, _without_empty(table) if table.height else table)
+        yield Sheet(key, _sized(facts, title), note, without_empty(table) if table.height else table)
 
 
 def _models(facts: Facts) -> Iterator[Sheet]:
@@ -218,11 +219,7 @@ def _reached(facts: Facts) -> Iterator[Sheet]:
     table = facts.reached.drop("refusal", strict=False).rename(
         {"label": "setting", "low": "steps low", "high": "steps high"}
     )
-    yield Sheet("target", title, note, _without_empty(table.sort("steps", nulls_last=True)))
-
-
-def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
-    return table.select(name for name in table.columns if table[name].null_count() < table.height)
+    yield Sheet("target", title, note, without_empty(table.sort("steps", nulls_last=True)))
 
 
 def _verdicts(facts: Facts) -> Iterator[Sheet]:
@@ -269,7 +266,7 @@ def _runs(facts: Facts) -> Iterator[Sheet]:
     of = facts.columns
     shown_ = [name for name in _MEASURED if name in facts.runs.columns]
     names = ["run", *of.setting, "seed", "status", "verdict", "why", *shown_, "timing", "reason"]
-    table = _without_empty(_named(facts, facts.runs.select(names)))
+    table = without_empty(_named(facts, facts.runs.select(names)))
     note = (
         "Every run, with its last row. Its configuration is what all runs share (below), its case, and its axes here."
     )

@@ -6,12 +6,12 @@ import polars as pl
 
 from paceline.analyse.loading import SATURATION
 from paceline.analyse.phases import PHASES
+from paceline.report.columns import GB, spoken, whole, without_empty
 from paceline.report.facts import Facts
 from paceline.report.names import listed, plain, quoted
 from paceline.report.results import shown
 from paceline.report.usage import Usage
 
-GB = 2**30
 SAID = 3  # sentences of one kind; the tables have all
 WITHIN = "Within noise of the best: the interval of the ratio to it holds 1, or the ratio is within the machine noise."
 Table = tuple[str, str, str, pl.DataFrame]  # key, title, note, table
@@ -55,7 +55,7 @@ def _bottleneck(facts: Facts, usage: Usage) -> Iterator[Table]:
         "machine's measured peak, its reads and writes at the measured bandwidth, and the calling of its operations, "
         "as shares of a step. Reads and writes count as if no cache held anything, so they may pass 100 %."
     )
-    yield "bottleneck", "What limits each setting", note, _without_empty(table)
+    yield "bottleneck", "What limits each setting", note, without_empty(table)
 
 
 def _speed(facts: Facts, usage: Usage) -> Iterator[Table]:
@@ -75,8 +75,8 @@ def _speed(facts: Facts, usage: Usage) -> Iterator[Table]:
     what = "Samples a second after the warm-up: median over seeds, 95 % interval."
     note = f"{what} ratio: to {first}, seed by seed; no difference is shown where its interval holds 1. {noise}"
     table = table.with_columns(pl.col("claim").replace("no difference", "no difference shown"))
-    said = _spoken(_whole(table, "samples_per_second", "low", "high"))
-    yield "speed", "Speed", note, _without_empty(said.rename({"label": "setting", "noise": "machine noise"}))
+    said = spoken(whole(table, "samples_per_second", "low", "high"))
+    yield "speed", "Speed", note, without_empty(said.rename({"label": "setting", "noise": "machine noise"}))
 
 
 def _loader(facts: Facts, usage: Usage) -> Iterator[Table]:
@@ -86,9 +86,9 @@ def _loader(facts: Facts, usage: Usage) -> Iterator[Table]:
         "Samples a second: median over seeds, 95 % interval; ratio: to the best, seed by seed. memory: tensors in "
         f"memory; DataLoader: torch's, with so many worker processes. {WITHIN}"
     )
-    said = _spoken(_whole(usage.loading, "samples_per_second", "low", "high"))
+    said = spoken(whole(usage.loading, "samples_per_second", "low", "high"))
     said = said.rename({"stands": "against the best", "noise": "machine noise"})
-    yield "loader", "Loaders", note, _without_empty(said)
+    yield "loader", "Loaders", note, without_empty(said)
 
 
 def _workers(facts: Facts, usage: Usage) -> Iterator[Table]:
@@ -98,8 +98,8 @@ def _workers(facts: Facts, usage: Usage) -> Iterator[Table]:
         "saturated at: the fewest workers within noise of the best. ratio: the speed of `against` workers to that at "
         f"saturation, with its 95 % interval. {WITHIN}"
     )
-    said = _spoken(_whole(usage.saturation.drop("no_gain"), "samples_per_second"))
-    yield "workers", "From how many workers on there is no gain", note, _without_empty(said)
+    said = spoken(whole(usage.saturation.drop("no_gain"), "samples_per_second"))
+    yield "workers", "From how many workers on there is no gain", note, without_empty(said)
 
 
 def _tradeoff(facts: Facts, usage: Usage) -> Iterator[Table]:
@@ -125,7 +125,7 @@ def _tradeoff(facts: Facts, usage: Usage) -> Iterator[Table]:
         "than the best, seed by seed. On the front: no other is as good in both and better in one. Best trade-off: the "
         "fastest whose interval of `behind` holds 0."
     )
-    yield "tradeoff", f"{_axis(facts)} against {metric} and time", note, _without_empty(_spoken(table))
+    yield "tradeoff", f"{_axis(facts)} against {metric} and time", note, without_empty(spoken(table))
 
 
 def _resources(facts: Facts, usage: Usage) -> Iterator[Table]:
@@ -153,20 +153,6 @@ def _axis(facts: Facts) -> str:
     names = facts.columns.compare
     said = {"batch": "Batch size", "loader.workers": "Workers"}.get(names[0], plain(names[0]).capitalize())
     return said if len(names) == 1 else "Each setting"
-
-
-def _whole(table: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """Speeds of thousands as whole numbers."""
-    large = [name for name in names if float(table[name].max() or 0) >= 1000]  # type: ignore[arg-type]
-    return table.with_columns(pl.col(large).round(0).cast(pl.Int64)) if large else table
-
-
-def _spoken(table: pl.DataFrame) -> pl.DataFrame:
-    return table.rename(lambda name: name if "." in name else name.replace("_", " "))
-
-
-def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
-    return table.select(name for name in table.columns if table[name].null_count() < table.height)
 
 
 def _percent(share: float | None) -> str:

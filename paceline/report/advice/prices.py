@@ -4,13 +4,13 @@ import polars as pl
 
 from paceline.report.advice.kinds import interval
 from paceline.report.advice.seen import KEPT, Change, Seen
+from paceline.report.columns import GB
 from paceline.report.facts import ENDED
 from paceline.report.methods import totals
 from paceline.report.names import counted
 from paceline.report.results import shown
 from paceline.report.terminal import duration
 
-GB = 2**30
 NEAR = 1.1  # memory that differs by less is the same
 
 

@@ -10,12 +10,12 @@ from paceline.analyse.phases import PHASES
 from paceline.analyse.resources import aligned
 from paceline.report.charts.curves import Curves, curve_numbers
 from paceline.report.charts.look import COLOURS, FAINT, GREY, NUMBER, data, shortened
+from paceline.report.columns import GB
 from paceline.report.facts import Facts
 from paceline.report.usage import Usage
 
 ROWS = 40
 ROW = 24  # pixels
-GB = 2**30
 _TONES = {
     "loader": COLOURS[4],
     "copy": COLOURS[3],
