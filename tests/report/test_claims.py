@@ -37,6 +37,9 @@ def with_published(results, said):
         ({"order": [GD, ADAM]}, "contradicted", "adam at lr 0.01 is ahead of gd"),
         ({"order": [ADAM, RMSPROP]}, "not separated", "more seed"),
         ({"order": [ADAM, GD], "within": 0.5}, "not separated", ""),
+        ({"order": [ADAM, GD], "by": 0.15}, "reproduced", ""),
+        ({"order": [ADAM, GD], "by": 0.2}, "contradicted", "0.2 was claimed"),
+        ({"order": [ADAM, RMSPROP], "by": 0.1}, "contradicted", "0.1 was claimed"),
         ({"order": [ADAM, {"optimizer": "lion"}]}, "not testable here", "nothing was measured here of optimizer lion"),
         ({"worst": GD}, "reproduced", "the nearest, by"),
         ({"worst": ADAM}, "contradicted", "is ahead of gd"),
@@ -211,6 +214,14 @@ def test_values_are_paired_by_every_case_and_axis_that_a_claim_leaves_open():
     assert (whole.verdict, part.verdict) == ("reproduced", "reproduced")
     assert "n = 4)" in whole.why
     assert "n = 4)" in part.why
+
+
+def test_the_same_list_on_both_sides_leaves_an_axis_open():
+    both = {"case": ["big", "small"]}
+    found = judged({"order": [{**ADAM, **both}, {**GD, **both}]}, text=GRID, row=harder)
+    open_ = judged({"order": [ADAM, GD]}, text=GRID, row=harder)
+    assert found.verdict == "reproduced"
+    assert found.why.partition(" by ")[2] == open_.why.partition(" by ")[2]
 
 
 def test_one_seed_of_several_settings_is_one_seed():

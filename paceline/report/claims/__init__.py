@@ -6,7 +6,7 @@ A finding of `published` is words, or words with what they claim, of settings na
       - adam is best                                        # words alone: shown, not judged
       - {finding: adam is best, best: {optimizer: adam}}    # of all compared, or of its own tuned values
       - {finding: adadelta is worst, worst: {optimizer: adadelta}}
-      - {finding: adam beats gd, order: [{optimizer: adam}, {optimizer: gd}]}       # best first, two or more
+      - {finding: adam beats gd, order: [{optimizer: adam}, {optimizer: gd}]}       # best first; `by`: by so much
       - {finding: nesterov equals momentum, alike: [{...}, {...}], within: 0.01}
       - {finding: adam does not converge at 1, fails: {optimizer: adam, lr: 1.0}}    # learns: the opposite
       - {finding: two are faster, faster: [{devices: 2}, {devices: 1}], by: 1.4}    # at least so often; or at_most
@@ -19,8 +19,8 @@ judges those, of which fewer are better, in the place of the metric; a differenc
 {case: [a, b]}` holds a best or worst against these alone; `over: data.split_seed` takes the values of that axis for
 the draws, and the mean over seeds at each; `size: full` leaves it unjudged at a smaller size of the study, unless
 that trains the settings it names as the full one does; `device: cuda` leaves it unjudged by runs on anything else.
-Where a row names several settings, and the others do not name the axis in which they differ, they are paired along
-it; else it stands for the best of them. Definitions: docs/definitions.md.
+An axis that no row names, or all rows name with the same list, is left open: settings are paired along it. Where a
+row names several settings otherwise, it stands for the best of them. Definitions: docs/definitions.md.
 """
 
 from collections.abc import Callable, Sequence

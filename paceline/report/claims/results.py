@@ -56,6 +56,8 @@ def _ahead(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
     said = f"{ahead} is ahead of {behind} by {difference(pair)}{of}"
     if pair["zero"]:
         return OPEN, f"{said}; {AS_ZERO}"
+    if "by" in item and (pair["high"] if ahead == a else -pair["low"]) < float(item["by"]):
+        return CONTRADICTED, f"{said}; {shown(float(item['by']))} was claimed"
     if pair["p"] < ALPHA and pair["difference"] > float(item.get("within", 0.0)):
         return (REPRODUCED if ahead == a else CONTRADICTED), said
     return OPEN, f"{said}{more_seeds(pair)}"

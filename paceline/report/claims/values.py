@@ -54,10 +54,14 @@ def runs_of(facts: Facts, chosen: pl.DataFrame) -> pl.DataFrame:
 
 
 def open_axes(facts: Facts, rows: Sequence[Row]) -> list[str]:
-    """The compared axes that no row names: values are paired by these too."""
-    named = {name for row in rows for name in axes_of(facts, row)}
+    """The compared axes of which no row names a value, or all name the same list: values are paired by these too."""
+    said = [axes_of(facts, row) for row in rows]
+    named = {name for axes in said for name in axes}
+    shared = {name for name in named if all(axes.get(name) == said[0].get(name) for axes in said)}
+    several = {name for name in shared if isinstance(said[0][name], list)}
     by_case = any(fixed_of(facts, row) for row in rows)
-    return [name for name in facts.columns.compare if name not in named and not (by_case and name == "case")]
+    closed = (named - several) | ({"case"} if by_case else set())
+    return [name for name in facts.columns.compare if name not in closed]
 
 
 def side(facts: Facts, row: Row, by: Sequence[str]) -> pl.DataFrame:
