@@ -20,6 +20,7 @@ from paceline.execute import neighbours, torchrun
 from paceline.execute.job import Job
 from paceline.record.machine import fingerprint, usable_cores
 from paceline.spec import Run, plain
+from paceline.spec.argument import ArgumentError
 from paceline.spec.run import PARTS
 from paceline.spec.signature import source_hash
 
@@ -131,7 +132,10 @@ def anatomy(
 def _kind(run: Run, alone: int, together: tuple[int, ...], folder: Path) -> str:
     said = {name: value for name, value in plain(run).items() if name not in (*_UNFELT, *_SHARING)}
     own = [part for kind in PARTS if (part := getattr(run, kind)).own]
-    sources = {part.name: source_hash(part, folder) for part in own}
+    try:
+        sources = {part.name: source_hash(part, folder) for part in own}
+    except ArgumentError as error:
+        raise DeviceError(f"A step could not be measured: {error}") from None
     return json.dumps({**said, "sources": sources, "alone": alone, "together": together}, sort_keys=True)
 
 

@@ -82,7 +82,7 @@ def test_a_cache_that_cannot_be_written_is_no_trouble(cache: Path) -> None:
 
 def test_another_machine_has_a_file_of_its_own(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     speeds.keep("a", KNOWN)
-    monkeypatch.setattr(speeds, "usable_cores", lambda: 1234)
+    monkeypatch.setattr("paceline.record.machine.usable_cores", lambda: 1234)
     assert speeds.load() == {}
     speeds.keep("a", MORE)
     assert len(list(cache.glob("paceline/*"))) == 2
