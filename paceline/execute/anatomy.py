@@ -135,7 +135,7 @@ def _kind(run: Run, alone: int, together: tuple[int, ...], folder: Path) -> str:
     try:
         sources = {part.name: source_hash(part, folder) for part in own}
     except ArgumentError as error:
-        raise DeviceError(f"A step could not be measured: {error}") from None
+        raise DeviceError(f"a step could not be measured: {error}") from None
     return json.dumps({**said, "sources": sources, "alone": alone, "together": together}, sort_keys=True)
 
 
