@@ -88,7 +88,7 @@ def keep(name: str, runs: Path) -> None:
         "labels": answer.facts.best["label"].to_list(),
         "headline": headline(answer),
         "sentences": (*answer.timing, *answer.sentences),
-        "notes": answer.notes,
+        "notes": (*answer.outdated, *answer.notes),
         "methods": answer.methods,
         "source": answer.published.source if answer.published else "",
         "claims": [claim._asdict() for claim in claims],
