@@ -151,6 +151,9 @@ def test_what_misses_the_target_that_the_first_meets_has_not_the_same_result():
     found = study(text, lambda run: 0.9 if run.batch == 8 else 0.886, larger_is_faster)
     assert not [one for one in found.advice if one.kind == TIME and "batch 128" in one.change]
     assert named(found, "use batch 128").kind == TRADE
+    assert "runs stop at" not in named(found, "use batch 128").price
+    both = study(text, alike, larger_is_faster)
+    assert any("none in accuracy: runs stop at" in one.price for one in both.advice if one.kind == TIME)
 
 
 def test_ten_per_cent_is_no_gain():

@@ -21,7 +21,8 @@ def joined(*parts: str) -> str:
 def result(seen: Seen, label: str, other: str) -> str:
     """What happens to the result, with its interval."""
     change, metric = seen.change(label, other), seen.facts.columns.metric
-    if seen.facts.stops_at_goal:
+    both = seen.hits.filter(pl.col("label").is_in([label, other]))
+    if seen.facts.stops_at_goal and both["goal_steps"].is_not_null().all():
         return f"none in {metric}: runs stop at {seen.facts.goal}"
     if change is None:
         return f"{metric} is not compared, for the two share no seed"
