@@ -28,7 +28,7 @@ from paceline.report.charts import Figure
 from paceline.report.charts.picture import picture
 from paceline.report.claims import Claim, summary
 from paceline.report.claims.values import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE
-from paceline.report.facts import ENDED
+from paceline.report.facts import OVER
 from paceline.report.formats import render
 
 FOLDER = Path(__file__).with_suffix("")
@@ -94,7 +94,7 @@ def keep(name: str, runs: Path) -> None:
         "claims": [claim._asdict() for claim in claims],
         "verdict": "; ".join(filter(None, (judged(claims, asked=False), figures(answer)))),
         "answers": judged(claims, asked=True),
-        "runs": [answer.facts.count(*ENDED), answer.facts.runs["run"].n_unique()],
+        "runs": [answer.facts.count(*OVER), answer.facts.runs["run"].n_unique()],
         "advice": advise(answer).text,
         "assumed": answer.study.assumed,
         "charts": charts,
@@ -169,7 +169,7 @@ def headline(answer: Answer) -> str:
         return f"{asked.text[:1].upper()}{asked.text[1:]} {asked.verdict.capitalize()}: {asked.why}."
     if not timed(answer) or not answer.timing:
         return answer.sentences[0]
-    left = answer.facts.runs["run"].n_unique() - answer.facts.count(*ENDED)
+    left = answer.facts.runs["run"].n_unique() - answer.facts.count(*OVER)
     waits = f" {answer.sentences[2].partition(';')[0].rstrip('.')}." if left else ""
     return f"{answer.timing[0]}{waits}"
 
@@ -178,15 +178,18 @@ def page(said: dict[str, Any]) -> str:
     file = f"[{said['study']}.yaml](../../paceline/gallery/{said['study']}.yaml)"
     lines = [f"# {said['study']}", "", said["question"], "", f"    {said['command']}", "", f"The study: {file}.", ""]
     lines += [f"**{said['size']}**", ""] if said["size"] else []
-    lines += [f"What was published: {said['verdict']}.", ""] if said["verdict"] else []
-    lines += [f"What we ask ourselves: {said['answers']}.", ""] if said["answers"] else []
+    lines += [f"Published claims: {said['verdict']}.", ""] if said["verdict"] else []
+    lines += [f"Our own questions: {said['answers']}.", ""] if said["answers"] else []
     lines += [line for sentence in said["sentences"] for line in (sentence, "")]
     for chart in said["charts"]:
         lines += [f"![{chart['title']}]({chart['file']})", ""]
     for table in said["tables"]:
         more = f" The first {LONG} of {table['of']} lines." if table["of"] > LONG else ""
         lines += [f"## {table['title']}", "", table["text"], "", f"{table['note']}{more}", ""]
-    lines += ["## What to change (`paceline advise`)", "", "```text", said["advice"].strip(), "```", ""]
+    if said["study"] in records.kept():
+        lines += ["## What to change (`paceline advise`)", "", "```text", said["advice"].strip(), "```", ""]
+    else:
+        lines += [UNKEPT, ""]
     if said["source"]:
         unjudged = [f"- {claim['text']}" for claim in said["claims"] if not claim["verdict"]]
         lines += ["## Published", "", f"{said['source']}.", "", *unjudged, *([""] if unjudged else [])]
@@ -209,8 +212,8 @@ def overall(kept: list[dict[str, Any]]) -> str:
     ended, planned = (sum(said["runs"][place] for said in kept) for place in (0, 1))
     claims = [claim["verdict"] for said in kept for claim in said["claims"] if claim["verdict"] and not claim["asked"]]
     return (
-        f"{len(kept)} studies, {len(kept) - smaller} of them at full size on two CPU cores, "
-        f"{ended:,} of {planned:,} runs trained. Of {len(claims)} published claims: "
+        f"{len(kept)} studies, {len(kept) - smaller} at full size on two CPU cores, {smaller} at a smaller one; "
+        f"{ended:,} of {planned:,} runs trained. {len(claims)} verdicts on published claims: "
         f"{summary(sorted(claims, key=VERDICTS.index))}."
     )
 
@@ -230,7 +233,10 @@ def index(kept: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-UNPACK = "Unpacked into `runs/`, every verb reads them, as `paceline report quickstart`."
+UNKEPT = "The records of this page were not kept; it says what was written when it was trained."
+UNPACK = (
+    "Their pages are written from these. Unpacked into `runs/`, every verb reads them, as `paceline report quickstart`."
+)
 HEAD = (
     "The experiments of five reports on high-performance deep learning: what was published beside what was measured.",
     "Each row is one `paceline run STUDY`; the page behind its name has the first charts, the main tables, what was",

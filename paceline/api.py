@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import math
 import os
-from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,8 +25,7 @@ from paceline.plan.expand import Trial, expand
 from paceline.record.layout import StudyFolder, studies
 from paceline.record.outdated import outdated
 from paceline.record.reader import PackState, read_packs, read_rows, read_study, states
-from paceline.report.names import counted
-from paceline.report.planned import begin, planned
+from paceline.report.planned import begin, left_out, planned
 from paceline.report.results import join_rows, run_table, setting_table
 from paceline.report.terminal import Tally, show
 from paceline.spec import Study
@@ -68,11 +65,7 @@ class Results:
     def answered(self, *, target: float | None = None, price: float | None = None) -> "Answer":
         """The answer with a value of the metric to time, and with what runs cost by the price of a device-hour."""
         from paceline.report.answer import answer
-        from paceline.report.names import columns
-        from paceline.report.scaled import check_price
 
-        check_price(price)
-        check_target(target, columns(self.study, self.runs).metric)
         return answer(self, self.folder, target=target, price=price, outdated=self.notes)
 
     @cached_property
@@ -174,9 +167,7 @@ def plan(
 def absent(study: Study, trials: list[Trial]) -> list[str]:
     """What the runs would miss on this machine: data, weights, devices."""
     files = replace(Files.search(must_exist=False), beside=study.folder)
-    reasons = Counter(unable(trials).values())
-    devices = [f"Left out here: {counted(count, 'run')}. {reason}" for reason, count in reasons.items()]
-    return [*lacking((trial.run for trial in trials), files), *devices]
+    return [*lacking((trial.run for trial in trials), files), *left_out(unable(trials))]
 
 
 def run(
@@ -204,11 +195,11 @@ def run(
     if follows():
         follow()
         return results(study, out=out)
-    console = _console(progress)
+    console, where = _console(progress), Path(data) if data else None
     session, tally = prepare(
-        study, Path(out), console, jobs=jobs, stack=stack, retry_failed=retry_failed, redo_stale=redo_stale
+        study, Path(out), console, jobs=jobs, stack=stack, data=where, retry_failed=retry_failed, redo_stale=redo_stale
     )
-    events = _watched(execute(session, data=Path(data) if data else None, retry_failed=retry_failed))
+    events = _watched(execute(session, data=where, retry_failed=retry_failed))
     if console is None:
         for _ in events:
             pass
@@ -224,6 +215,7 @@ def prepare(
     *,
     jobs: int | None = None,
     stack: bool | None = None,
+    data: Path | None = None,
     retry_failed: bool = False,
     redo_stale: bool = False,
 ) -> tuple[Session, Tally]:
@@ -231,7 +223,7 @@ def prepare(
     fastest is measured, where that is not known. The console is told."""
 
     def opened() -> Session:
-        return open_session(study, out, jobs=jobs, stack=stack)
+        return open_session(study, out, jobs=jobs, stack=stack, data=data)
 
     def say(line: str) -> None:
         if console is not None:
@@ -293,12 +285,6 @@ def compare(a: PathLike, b: PathLike) -> "Comparison":
     from paceline.report.comparison import compare as compared
 
     return compared(Path(a), Path(b))
-
-
-def check_target(target: float | None, metric: str) -> None:
-    if target is not None and not -math.inf < target <= (1 if metric == "accuracy" else math.inf):
-        allowed = "a number up to 1, as 0.95" if metric == "accuracy" else "a number"
-        raise StudyError(f"{target:g} is no {metric} to reach; say {allowed}.", where="--target")
 
 
 def _stale(stored: Study, trials: list[Trial], packs: list[PackState]) -> int:

@@ -74,7 +74,7 @@ def list_studies(out: Out = OUT) -> None:
 
 
 @app.command()
-def check(study: StudyArgument, sets: Sets = None, seeds: Seeds = None, scale: Scale = None, out: Out = OUT) -> None:
+def check(study: StudyArgument, sets: Sets = None, seeds: Seeds = None, scale: Scale = None) -> None:
     """Read a study and say what it asks for, and what of that is missing on this machine; nothing trains."""
     from paceline.api import absent, load
     from paceline.plan.expand import expand
@@ -152,7 +152,7 @@ def run(
     terminal = console()
     loaded = load(study, sets=sets, seeds=seeds, scale=scale)
     session, tally = prepare(
-        loaded, out, terminal, jobs=jobs, stack=stack, retry_failed=retry_failed, redo_stale=redo_stale
+        loaded, out, terminal, jobs=jobs, stack=stack, data=data, retry_failed=retry_failed, redo_stale=redo_stale
     )
     refused = show(execute(session, data=data, retry_failed=retry_failed), tally, terminal)
     if refused:
@@ -167,7 +167,7 @@ def run(
     _, evaluated, wall = totals(found.runs.unique("run"))
     if evaluated:
         print(f"Trained in {duration(wall)}; evaluation took {evaluated / wall:.0%} of it.")
-    _end(open_session(loaded, out, jobs=jobs, stack=stack))
+    _end(open_session(loaded, out, jobs=jobs, stack=stack, data=data))
 
 
 def _end(session: Any) -> None:
@@ -200,7 +200,7 @@ def _end(session: Any) -> None:
 def status(
     study: Annotated[
         str | None,
-        typer.Argument(metavar="[STUDY]", help="One study; unsaid, all of them.", autocompletion=complete.recorded),
+        typer.Argument(metavar="[STUDY]", help="One study. If omitted, all of them.", autocompletion=complete.recorded),
     ] = None,
     out: Out = OUT,
 ) -> None:

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 import typer
 
 from paceline import cli_complete as complete
-from paceline.cli_options import OUT, Data, Out, console, print_table
+from paceline.cli_options import Data, console, print_table
 
 data_app = typer.Typer(no_args_is_help=True, help="Data sets: what there is, fetch it, check it.")
 
 
 @data_app.command("list")
-def data_list(data: Data = None, out: Out = OUT) -> None:
+def data_list(data: Data = None) -> None:
     """The data sets Paceline knows, and which are here."""
     import polars as pl
 
@@ -28,7 +28,6 @@ def data_get(
         str, typer.Argument(metavar="SET", help="A data set, or a file of weights.", autocompletion=complete.fetched)
     ],
     data: Data = None,
-    out: Out = OUT,
 ) -> None:
     """Fetch a data set or pre-trained weights, checked by SHA-256; goes on where a broken download stopped."""
     from paceline.data import catalogue, pretrained
@@ -53,7 +52,6 @@ def data_check(
     ],
     data: Data = None,
     leakage: Annotated[bool, typer.Option(metavar="", help="Compare test images with those trained on.")] = True,
-    out: Out = OUT,
 ) -> None:
     """Read a data set as training would: checksum, counts, class balance, corrupt images, test images trained on."""
     import polars as pl

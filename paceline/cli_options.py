@@ -52,12 +52,12 @@ Scale = Annotated[
     typer.Option("--scale", metavar="NAME", help="A size that the study defines.", autocompletion=complete.scales),
 ]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes side by side; unsaid, what is fastest.")
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes side by side. If omitted, what is fastest.")
 ]
 Stack = Annotated[
     bool | None,
     typer.Option(
-        "--stack/--no-stack", metavar="", help="Whether like runs train as one program; unsaid, what is fastest."
+        "--stack/--no-stack", metavar="", help="Whether like runs train as one program. If omitted, what is fastest."
     ),
 ]
 Goal = Annotated[
@@ -65,12 +65,12 @@ Goal = Annotated[
     typer.Option(
         "--target",
         metavar="VALUE",
-        help="Accuracy (or loss) whose time is told. Unsaid, the target at which the study stops; else an accuracy one "
-        "point below the best, or the median of the losses.",
+        help="Report the time to this accuracy (or loss). If omitted, the target at which the study stops; else an "
+        "accuracy one point below the best, or the median of the losses, and for several devices a stable curve.",
     ),
 ]
 Price = Annotated[
-    float | None, typer.Option("--price", metavar="P", help="What an hour of a device costs: costs are told by it.")
+    float | None, typer.Option("--price", metavar="P", help="The price of an hour of a device. Costs are then shown.")
 ]
 
 

@@ -19,7 +19,7 @@ def table(
     form: Annotated[Format, typer.Option("--format", help="How to write the table.")] = Format.text,
     out: Out = OUT,
 ) -> None:
-    """The results so far: a line a setting, the mean over its seeds, best first."""
+    """The results so far: one line per setting, the mean over its seeds, best first."""
     from paceline.api import results
     from paceline.report.formats import render
     from paceline.report.names import size, titled
@@ -36,7 +36,7 @@ def table(
 def report(
     study: Recorded,
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help="The page; unsaid, in the record.")
+        Path | None, typer.Option("--file", metavar="FILE", help="The page. If omitted, in the record.")
     ] = None,
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Charts as PNG, SVG and PDF, tables as files.")
@@ -78,7 +78,7 @@ def advise(
     from paceline.report.names import titled
 
     found = results(study, out=out)
-    said = advised(found.answered(target=target, price=price), price)
+    said = advised(found.answered(target=target, price=price))
     _note(found.notes)
     print(said.text if form == Format.text else render(said.table, str(form), titled(found.study)))
 
@@ -88,7 +88,7 @@ def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="A study's record, as runs/NAME, or a folder of records.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The same runs, trained elsewhere.")],
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help="The page; unsaid, compare.html in this folder.")
+        Path | None, typer.Option("--file", metavar="FILE", help="The page. If omitted, compare.html in this folder.")
     ] = None,
     form: Annotated[
         Format, typer.Option("--format", help="How to write the table; but for text, only the table is written.")
@@ -126,7 +126,7 @@ def predict(
             "--mechanism/--no-mechanism",
             metavar="",
             help="Also by the mechanism of a step, for which this machine is measured the first time, about a minute. "
-            "Unsaid, only where runs are recorded; --mechanism does without.",
+            "If omitted, only where runs are recorded; --mechanism does without.",
         ),
     ] = None,
     link: Annotated[
@@ -154,15 +154,13 @@ def predict(
     from paceline.report.formats import render
     from paceline.report.predicted import asked, flat, forecasts, notes, printed, read_counts
 
-    links, recorded = stated(link, within, per_node, str(exchange)), None
+    links, found = stated(link, within, per_node, str(exchange)), None
     try:
         found = results(study, out=out)
-        loaded, recorded = found.study, found.runs
-        wanted = asked(found.answered(target=target, price=price), devices, price)
+        wanted = asked(found.answered(target=target, price=price), devices)
     except RecordError as error:
         if not mechanism:
             raise
-        loaded = load(study)
         print(f"Nothing is fitted: {error}")
     else:
         _note(found.notes)
@@ -173,8 +171,9 @@ def predict(
             return
         print(printed(wanted))
     if mechanism is not False:
+        loaded = found.study if found else load(study)
         measure = partial(anatomy, folder=loaded.folder, data=data)
-        for block in by_mechanism(loaded, read_counts(devices), measure, links, recorded):
+        for block in by_mechanism(loaded, read_counts(devices), measure, links, found.runs if found else None):
             print(f"\n{block}", flush=True)
 
 

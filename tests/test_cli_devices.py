@@ -117,3 +117,16 @@ def test_predictions_in_another_format_are_a_table_with_notes(ran, room):
 )
 def test_what_cannot_be_predicted_is_refused(ran, room, words, message):
     assert message in str(call("predict", "devices", *words, "--out", room).exception)
+
+
+def test_the_mechanism_does_without_runs_on_several_devices(predicted, room, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(room / "cache"))
+    text = DEVICES.replace("name: devices", "name: alone").replace("compare: {devices: [1, 2]}", "")
+    (room / "alone.yaml").write_text(text)
+    assert call("run", room / "alone.yaml", "--out", room).exit_code == 0
+    done = call("predict", "alone", "--devices", "4", "--mechanism", "--out", room)
+    assert done.exit_code == 0, done.output
+    assert "Nothing is fitted: alone: no setting of it was trained by two numbers of devices" in done.stdout
+    assert "Check" in done.stdout.partition("Nothing is fitted")[2], "by those on one device"
+    refused = call("predict", "alone", "--devices", "4", "--out", room)
+    assert "no setting of it was trained by two numbers of devices" in str(refused.exception)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from paceline.analyse.held_out import higher_is_better
 from paceline.analyse.quantiles import Array, normal_quantile, t_quantile, t_tail
@@ -20,11 +21,16 @@ def pairwise(table: pl.DataFrame, compare: Sequence[str] = (), *, metric: str) -
     `table` has value, seed and label (without a label: the words of `compare`). difference is by how much a is
     better, with the 95 % interval of the paired t-test over shared seeds; p_holm is Holm's (1979), over all pairs.
     Differences that agree in all digits while the results vary do so by chance: their spread is that of the results.
+    So do results that agree because they are counted (accuracies of few examples): where `exact` says of a label that
+    its seeds do not agree in all that was measured, they are known no better than to the least step between results.
     """
     sign = 1.0 if higher_is_better(metric) else -1.0
     labels, values = _matrix(_labelled(table, compare), sign)
     first, second = np.triu_indices(len(labels), 1)
     n, difference, sd = _paired(values[first], values[second])
+    exact = _exact(table, labels)
+    by_chance = (sd == 0) & (difference != 0) & ~(exact[first] & exact[second])
+    sd = np.where(by_chance, _step(values), sd)
     swap = difference < 0
     first, second, difference = np.where(swap, second, first), np.where(swap, first, second), np.abs(difference)
     p = _p_values(n, difference, sd)
@@ -69,6 +75,20 @@ def _matrix(table: pl.DataFrame, sign: float) -> tuple[list[str], Array]:
     where = [rows[label] for label in cells["label"]], [seeds[seed] for seed in cells["seed"]]
     values[where] = cells["value"].to_numpy()
     return labels, values
+
+
+def _exact(table: pl.DataFrame, labels: list[str]) -> NDArray[np.bool_]:
+    if "exact" not in table.columns:
+        return np.ones(len(labels), dtype=np.bool_)
+    known = dict(table.group_by("label").agg(pl.col("exact").all()).iter_rows())
+    return np.array([known[label] for label in labels], dtype=np.bool_)
+
+
+def _step(values: Array) -> float:
+    """The least difference between two results, above rounding."""
+    gaps = np.diff(np.unique(values[~np.isnan(values)]))
+    gaps = gaps[gaps > ROUNDING]
+    return float(gaps.min()) if len(gaps) else 0.0
 
 
 def _paired(a: Array, b: Array) -> tuple[Array, Array, Array]:

@@ -15,9 +15,10 @@ _PROBES = ("probe_before", "probe_after")
 def speeds(runs: pl.DataFrame, reference: str) -> pl.DataFrame:
     """label, n, samples_per_second, low, high, ratio, ratio_low, ratio_high, pairs, noise, claim, why: a line a label.
 
-    `runs` has label, seed, samples_per_second, timing and, where measured, probe_before and probe_after. The ratio is
-    to the reference, seed by seed. noise: the slowest noise probe of the two settings over the fastest. claim:
-    reference, faster, slower, no difference (the interval of the ratio holds 1), or refused, with the reason in `why`.
+    `runs` has label, seed, samples_per_second, timing and, where measured, probe_before, probe_after and probe_kind
+    (probes of one kind are the same work). The ratio is to the reference, seed by seed. noise: the slowest noise probe
+    of the two settings over the fastest of the same kind, the most of any kind. claim: reference, faster, slower, no
+    difference (the interval of the ratio holds 1), or refused, with the reason in `why`.
     """
     alone = (pl.col("timing") == "exclusive").fill_null(False).all().over("label")
     timed = runs.with_columns(alone.alias("_alone"), pl.when(alone).then("samples_per_second").alias("_speed"))
@@ -35,24 +36,21 @@ def speeds(runs: pl.DataFrame, reference: str) -> pl.DataFrame:
 def _noise(timed: pl.DataFrame, reference: str) -> pl.DataFrame:
     """label, noise, _both: whether the runs of the label, and those of the reference too, were timed alone."""
     unknown = [pl.lit(None, pl.Float64).alias(name) for name in _PROBES if name not in timed.columns]
-    each = (
-        timed.with_columns(unknown)
-        .group_by("label", maintain_order=True)
-        .agg(
-            pl.min_horizontal(_PROBES).min().alias("_least"),
-            pl.max_horizontal(_PROBES).max().alias("_most"),
-            pl.col("_alone").first(),
-        )
+    unknown += [pl.lit("").alias(name) for name in ("probe_kind",) if name not in timed.columns]
+    table = timed.with_columns(unknown)
+    each = table.group_by("label", maintain_order=True).agg(pl.col("_alone").first())
+    noise = [_spread(table.filter(pl.col("label").is_in([label, reference]))) for label in each["label"]]
+    both = pl.col("_alone") & pl.col("_alone").filter(pl.col("label") == reference).first()
+    return each.select("label", pl.Series("noise", noise, pl.Float64), both.fill_null(False).alias("_both"))
+
+
+def _spread(runs: pl.DataFrame) -> float | None:
+    """The slowest probe over the fastest of the same kind, the most of any kind; None where there are none."""
+    kinds = runs.group_by("probe_kind").agg(
+        (pl.max_horizontal(_PROBES).max() / pl.min_horizontal(_PROBES).min()).alias("spread")
     )
-    other = pl.col("label") == reference
-    return each.select(
-        "label",
-        (
-            pl.max_horizontal("_most", pl.col("_most").filter(other).first())
-            / pl.min_horizontal("_least", pl.col("_least").filter(other).first())
-        ).alias("noise"),
-        (pl.col("_alone") & pl.col("_alone").filter(other).first()).fill_null(False).alias("_both"),
-    )
+    most = kinds["spread"].max()
+    return float(most) if isinstance(most, float) else None
 
 
 def _differs() -> pl.Expr:

@@ -11,7 +11,8 @@ from paceline.analyse.words import fallen, grown, number
 VERDICTS = ("diverged", "stalled", "oscillating", "over-fitting", "still improving", "converged")
 FACTOR = 1.5  # a loss that ends this many times its start has diverged
 LEFT = 0.01  # a loss within 1 % of its start has not left it
-RIGHT = 0.02  # an accuracy within 0.02 of its start has learnt nothing
+RIGHT = 0.02  # an accuracy within 0.02 of its start has learnt nothing,
+WRONG = 0.1  # or within a tenth of its error there, where that is less
 SWING = 0.07  # standard deviation about the trend: rows differ by 10 % (0.07 sqrt 2) from one to the next
 RISE = 0.05  # a rise of 5 % above the best counts
 WORTH = 0.02  # an improvement of 2 % in the window counts,
@@ -95,10 +96,11 @@ def _settled() -> tuple[_Case, ...]:
     learning = (pl.col("train_best") - pl.col("train_end") > pl.col("learn")).fill_null(False)
     falling = pl.col("steady") & (pl.col("fall") > pl.col("worth"))
     stuck = (pl.col("end") > pl.col("start") - pl.col("leave")) & ~swinging & ~(risen & learning)
-    blind = (pl.col("right_end") < pl.col("right_start") + RIGHT) & ~falling
+    least = pl.min_horizontal(pl.lit(RIGHT), WRONG * (1 - pl.col("right_start")))
+    blind = (pl.col("right_end") < pl.col("right_start") + least) & ~falling
     return (
         _Case("stalled", stuck, _stuck(), pl.col("leave")),
-        _Case("stalled", blind, _blind(), RIGHT),
+        _Case("stalled", blind, _blind(), least),
         _Case("oscillating", swinging, _swing(), SWING),
         _Case("over-fitting", risen & learning, _rise() + " while train loss went on falling", pl.col("rise")),
         _Case("oscillating", risen, _rise() + " with no fall of the train loss: it does not settle", pl.col("rise")),

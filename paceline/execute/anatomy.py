@@ -159,16 +159,24 @@ def _measured(run: Run, alone: int, together: tuple[int, ...], folder: Path, dat
     with tempfile.TemporaryDirectory(prefix="paceline-") as room:
         files = [Path(room) / name for name in ("asked.json", "found.json")]
         files[0].write_text(json.dumps({**asked, "folder": str(folder), "data": str(data) if data else None}))
-        done = subprocess.run(
+        with subprocess.Popen(
             torchrun.command(size, __name__, *map(str, files)),
-            capture_output=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=PATIENCE,
             env=torchrun.environment(threads),
-            check=False,
-        )
-        if done.returncode or not files[1].exists():
-            raise DeviceError(f"a step could not be measured: {torchrun.last_words(done.stderr, done.returncode)}")
+        ) as process:
+            try:
+                _, said = process.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                late = f"a step was not measured within {PATIENCE:g} s. Try a smaller batch, or --no-mechanism."
+                raise DeviceError(late) from None
+            finally:
+                if process.returncode is None:
+                    process.terminate()
+                    torchrun.end(process)
+        if process.returncode or not files[1].exists():
+            raise DeviceError(f"a step could not be measured: {torchrun.last_words(said, process.returncode)}")
         found: dict[str, Any] = json.loads(files[1].read_text())
         return found
 
@@ -201,7 +209,7 @@ def main() -> None:
 
 def measure(run: Run, said: Mapping[str, Any], team: Any) -> Anatomy:
     """What every process of the team does; the first one's answer counts."""
-    from paceline.execute import provenance
+    from paceline.execute import datasets
     from paceline.train import device
     from paceline.train.parallel.link import exchanges
     from paceline.train.parallel.profile import profile
@@ -210,7 +218,7 @@ def measure(run: Run, said: Mapping[str, Any], team: Any) -> Anatomy:
     job = Job(
         Path(), Path(said["folder"]), Path(said["data"]) if said["data"] else None, threads, "shared", frozenset()
     )
-    dataset, files = provenance.dataset(run, job), provenance.files(job)
+    dataset, files = datasets.dataset(run, job), datasets.files(job)
 
     def profiled(batch: int, *of: Any) -> Work:
         found = profile(run, dataset, batch, SECONDS, *of, folder=job.folder, cores=threads, files=files)

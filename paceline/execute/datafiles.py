@@ -41,14 +41,14 @@ def weights_label(weights: str) -> str:
     return f"weights {weights}"
 
 
-def weights_hash(weights: str, folder: Path) -> str | None:
-    """None where there are none, they are gone, or they are known by a name that holds their checksum."""
+def weights_hash(weights: str, folder: Path, data: Path | None = None) -> str | None:
+    """None where there are none, they are gone, or their name holds their checksum. `data`: --data."""
     from paceline.data.locate import Files
     from paceline.data.pretrained import seek, sha256
 
     if weights in ("none", "imagenet"):
         return None
-    path = seek(weights, replace(Files.search(), beside=folder))
+    path = seek(weights, replace(Files.search(data, must_exist=False), beside=folder))
     return sha256(path, path.stat().st_mtime_ns)[:16] if path else None
 
 

@@ -8,7 +8,8 @@ from typing import Any
 @dataclass(frozen=True)
 class Event:
     """kind: began, progress, ended (a run), note (about its data, for a person), skipped (a pack that somebody else
-    trains), refused (the study), or stopped (by a signal). `runs` are those of a stack, which go on together."""
+    trains), refused (the study), or stopped (by a signal); of a worker process: ready, idle.
+    `runs` are those of a stack, which go on together."""
 
     kind: str
     pack: str = ""

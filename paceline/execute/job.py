@@ -1,7 +1,7 @@
 """What every worker of one `run` is told, whatever process it lives in."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,10 @@ class Job:
     timed: bool = False  # the study measures time: the machine is probed beside every run
     retry_failed: bool = False
     memory_share: float = 0.25  # of the machine's or the GPU's, that one stack may take
+
+    def only(self, run: str) -> "Job":
+        """The job of a team, which trains one run of a pack."""
+        return replace(self, wanted=frozenset({run}))
 
     def dumps(self) -> str:
         plain = asdict(self)

@@ -161,7 +161,11 @@ def _bury(pool: _Pool, worker: _Worker) -> Iterator[Event]:
             yield _fail(pool.job, pack, run, f"the worker process died ({how}); out of memory is the usual cause")
         elif not worker.useful:
             pool.waiting.clear()
-            yield Event("refused", pack, reason=f"a worker process died ({how}) before it could train.")
+            yield Event(
+                "refused",
+                pack,
+                reason=f"a worker process died ({how}) before it could train; --jobs 1 trains in this one.",
+            )
             return
         pool.waiting.appendleft(pack)
     if pool.waiting:

@@ -8,17 +8,17 @@ it, go on to the next order. When a process dies torchrun starts all of them aga
 Records and data lie where every host sees them.
 """
 
+import itertools
 import json
 import os
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from functools import cache
 from typing import Any
 
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.provenance import note_turnaround
+from paceline.execute.outcome import note_turnaround
 from paceline.execute.rank import work
 from paceline.execute.single import Stop
 from paceline.record.layout import PackFolder, StudyFolder
@@ -26,6 +26,7 @@ from paceline.record.writer import PackWriter
 from paceline.spec import Run
 
 _ENDLESS = timedelta(days=365)
+_orders = itertools.count()  # of this process, which all processes of torchrun's count alike
 _NEEDED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -46,8 +47,7 @@ def follows() -> bool:
 
 def follow() -> None:
     """Does what the leader orders, until it orders no more."""
-    number = 0
-    while order := _heard(number):
+    while order := _heard(number := next(_orders)):
         job = Job.loads(order["job"])
         if int(os.environ["RANK"]) < order["devices"]:
             try:
@@ -56,38 +56,29 @@ def follow() -> None:
             except RuntimeError as error:
                 if not _failed_elsewhere(number, error):
                     raise
-        number += 1
 
 
-class Leader:
-    """Gives orders, and is the first to do them."""
-
-    def __init__(self) -> None:
-        self._number = 0
-
-    def train(self, name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
-        begun, number = time.perf_counter(), self._number
-        self._number += 1
-        order = {"pack": folder.id, "devices": run.devices, "job": job.dumps()}
-        _store().set(f"order-{number}", json.dumps(order))
-        try:
-            yield from _together(number, folder, job, stop)
-        except RuntimeError as error:
-            failed = _failed_elsewhere(number, error)
-            if not failed:
-                raise
-            with PackWriter(folder) as writer:
-                writer.status(name, "failed", reason=failed.reason, traceback=failed.traceback, timing=job.timing)
-            yield failed
-        note_turnaround(name, folder, time.perf_counter() - begun)
-
-    def dismiss(self) -> None:
-        _store().set(f"order-{self._number}", "")
+def lead(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
+    """Orders a run, and is the first to train it."""
+    begun, number = time.perf_counter(), next(_orders)
+    job = job.only(name)
+    order = {"pack": folder.id, "devices": run.devices, "job": job.dumps()}
+    _store().set(f"order-{number}", json.dumps(order))
+    try:
+        yield from _together(number, folder, job, stop)
+    except RuntimeError as error:
+        failed = _failed_elsewhere(number, error)
+        if not failed:
+            raise
+        with PackWriter(folder) as writer:
+            writer.status(name, "failed", reason=failed.reason, traceback=failed.traceback, timing=job.timing)
+        yield failed
+    note_turnaround(name, folder, time.perf_counter() - begun)
 
 
-@cache
-def leader() -> Leader:
-    return Leader()
+def dismiss() -> None:
+    """Orders no more, until a study is run again."""
+    _store().set(f"order-{next(_orders)}", "")
 
 
 def _together(number: int, folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from paceline.errors import DataError, DeviceError, PacelineError, RecordError
-from paceline.execute import provenance
+from paceline.execute import checkpoints, datasets, origins, outcome
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.execute.single import Stop
+from paceline.execute.waiting import missing
 from paceline.record.layout import PackFolder, StudyFolder
 from paceline.record.machine import usable_cores
 from paceline.record.writer import PackWriter
@@ -53,7 +54,7 @@ def work(folder: PackFolder, job: Job, stop: Stop, room: str = "team") -> Iterat
     from paceline.train.parallel.team import gathered
 
     torch.set_num_threads(job.threads)
-    for name, run in provenance.missing(folder, job):
+    for name, run in missing(folder, job):
         with (
             gathered(device.resolve(run.device).type, run.devices, room) as team,
             contextlib.ExitStack() as exits,
@@ -94,9 +95,9 @@ def _record(
     from paceline.train.loop import train
     from paceline.train.rows import Outcome, Row, Spent
 
-    dataset = provenance.dataset(run, job)
-    yield from provenance.notes(folder, dataset)
-    origin = provenance.origin(name, run, dataset.checksum, job)
+    dataset = datasets.dataset(run, job)
+    yield from datasets.notes(folder, dataset)
+    origin = origins.origin(name, run, dataset.checksum, job)
     here = device.resolve(run.device)
     at = _newest(folder, team, here)
     resume = checkpoint.load(_kept(folder, at, team.rank)) if at else None
@@ -104,44 +105,44 @@ def _record(
     if team.any([changed], here)[0]:
         resume = None
     crowded = here.type == "cpu" and team.size // team.hosts * job.threads > usable_cores()
-    timing = "oversubscribed" if crowded else provenance.timing(job, resume["timing"] if resume else job.timing)
-    noted = {"timing": timing, **provenance.noted(origin), "devices": team.size, "hosts": team.hosts}
+    timing = "oversubscribed" if crowded else outcome.timing(job, resume["timing"] if resume else job.timing)
+    noted = {"timing": timing, **origins.noted(origin), "devices": team.size, "hosts": team.hosts}
     if writer is not None:
-        provenance.note_machine(folder, run, dataset, origin, job)
+        origins.note_machine(folder, run, dataset, origin, job)
         writer.status(name, "running", step=resume["position"]["step"] if resume else 0, **noted)
-    files = provenance.files(job)
+    files = datasets.files(job)
     saved, row = time.monotonic(), None
     saving = float(resume.get("saving", 0.0)) if resume else 0.0  # seconds spent on checkpoints
     items = train(run, dataset, job.folder, resume, files=files, timed=job.timed, team=team)
     for item in items:
         if isinstance(item, Row):
-            row = provenance.plain_row(item)
+            row = outcome.plain_row(item)
             if writer is not None:
                 writer.row({"run": name, **row})
         elif isinstance(item, Spent):
             if writer is not None:
-                writer.telemetry({"run": name, **provenance.spent(item), "checkpoint": saving})
+                writer.telemetry({"run": name, **outcome.spent(item), "checkpoint": saving})
         elif isinstance(item, Outcome):
             if not crowded:
-                noted["timing"] = provenance.timing(job, noted["timing"])
+                noted["timing"] = outcome.timing(job, noted["timing"])
             if writer is not None:
                 if item.examined is not None:
-                    writer.examined(provenance.examined(name, run, item.examined, job))
-                writer.status(name, item.status, **provenance.ended(item), **noted)
+                    writer.examined(outcome.examined(name, run, item.examined, job))
+                writer.status(name, item.status, **outcome.ended(item), **noted)
             team.wait()
             _drop(folder, team.rank)
             yield Event("ended", folder.id, name, step=item.step, status=item.status, reason=item.reason, row=row)
         else:
-            late = time.monotonic() - saved > provenance.CHECKPOINT_SECONDS
+            late = time.monotonic() - saved > checkpoints.CHECKPOINT_SECONDS
             stopping, save = team.any([team.first and stop(), team.first and late], here)
             if stopping or save:
                 begun = time.perf_counter()
                 if writer is not None:
                     writer.sync()
                 if not crowded:
-                    noted["timing"] = provenance.timing(job, noted["timing"])
+                    noted["timing"] = outcome.timing(job, noted["timing"])
                 kept = {**item.snapshot(), **origin, "timing": noted["timing"], "saving": saving}
-                provenance.save(_kept(folder, item.step, team.rank), kept)
+                checkpoints.save(_kept(folder, item.step, team.rank), kept)
                 team.wait()
                 _drop(folder, team.rank, but=item.step)
                 if writer is not None:

@@ -111,8 +111,10 @@ class Session:
         return [known.folder.id for known in self.packs if any(state.run in missing for state in known.runs)]
 
 
-def open_session(study: Study, out: Path, *, jobs: int | None = None, stack: bool | None = None) -> Session:
-    """`jobs` and `stack`: as asked; unsaid, what is expected to be fastest."""
+def open_session(
+    study: Study, out: Path, *, jobs: int | None = None, stack: bool | None = None, data: Path | None = None
+) -> Session:
+    """`jobs` and `stack`: as asked; unsaid, what is expected to be fastest. `data`: where data and weights are."""
     if jobs is not None and jobs < 1:
         raise StudyError(f"{jobs} jobs; say a whole number from 1.", key="jobs")
     if study.measure == "time" and jobs and jobs > 1:
@@ -131,7 +133,7 @@ def open_session(study: Study, out: Path, *, jobs: int | None = None, stack: boo
     if spread and (stack or (jobs and jobs > 1)):
         raise StudyError("several devices train one run at a time; leave --jobs and --stack out.", key="devices")
     jobs_said = (jobs,) if jobs else (1,) if alone else tuple(sorted({1, usable_cores()}))
-    stale = stale_runs(study, trials, runs)
+    stale = stale_runs(study, trials, runs, data)
     stack = False if timed or spread else stack
     return Session(study, folder, trials, packs, runs, stale, jobs_said, stack, kept_speeds.load())
 
@@ -140,11 +142,13 @@ def _cost(run: Run, jobs: int) -> Cost | None:
     return cost(run, max(1, usable_cores() // jobs))
 
 
-def stale_runs(study: Study, trials: list[Trial], runs: dict[str, RunState]) -> frozenset[str]:
+def stale_runs(
+    study: Study, trials: list[Trial], runs: dict[str, RunState], data: Path | None = None
+) -> frozenset[str]:
     """Finished runs whose own parts, data or weights are not those of today: other sources, other files."""
     now: dict[str, str | None] = {}
     files = cache(partial(files_hash, folder=study.folder))
-    weights = cache(partial(weights_hash, folder=study.folder))
+    weights = cache(partial(weights_hash, folder=study.folder, data=data))
     stale = set()
     for trial in trials:
         if trial.id not in runs or not runs[trial.id].ended:
@@ -194,7 +198,7 @@ def execute(session: Session, *, data: Path | None = None, retry_failed: bool = 
         yield from _execute(session, data, retry_failed)
     finally:
         if members.processes():
-            members.leader().dismiss()
+            members.dismiss()
 
 
 def _execute(session: Session, data: Path | None, retry_failed: bool) -> Iterator[Event]:

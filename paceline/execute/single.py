@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from paceline.errors import DataError, DeviceError, PacelineError, RecordError
-from paceline.execute import provenance
+from paceline.execute import checkpoints, datasets, origins, outcome
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.record.layout import PackFolder
@@ -32,41 +32,41 @@ def _record(name: str, run: Run, folder: PackFolder, writer: PackWriter, job: Jo
     from paceline.train.loop import train
     from paceline.train.rows import Outcome, Row, Spent
 
-    dataset = provenance.dataset(run, job)
-    yield from provenance.notes(folder, dataset)
-    origin = provenance.origin(name, run, dataset.checksum, job)
-    provenance.note_machine(folder, run, dataset, origin, job)
-    resume = provenance.resume(folder, origin)
-    timing = provenance.timing(job, resume["timing"] if resume else job.timing)
-    noted = {"timing": timing, **provenance.noted(origin)}
+    dataset = datasets.dataset(run, job)
+    yield from datasets.notes(folder, dataset)
+    origin = origins.origin(name, run, dataset.checksum, job)
+    origins.note_machine(folder, run, dataset, origin, job)
+    resume = checkpoints.resume(folder, origin)
+    timing = outcome.timing(job, resume["timing"] if resume else job.timing)
+    noted = {"timing": timing, **origins.noted(origin)}
     writer.status(name, "running", step=resume["position"]["step"] if resume else 0, **noted)
-    files = provenance.files(job)
+    files = datasets.files(job)
     items = train(run, dataset, job.folder, resume, cores=job.threads, files=files, timed=job.timed)
     saved, kept = time.monotonic(), resume is not None
     saving = float(resume.get("saving", 0.0)) if resume else 0.0  # seconds spent on checkpoints
     row: dict[str, Any] | None = None
     for item in items:
         if isinstance(item, Row):
-            row = provenance.plain_row(item)
+            row = outcome.plain_row(item)
             writer.row({"run": name, **row})
         elif isinstance(item, Spent):
-            writer.telemetry({"run": name, **provenance.spent(item), "checkpoint": saving})
+            writer.telemetry({"run": name, **outcome.spent(item), "checkpoint": saving})
         elif isinstance(item, Outcome):
-            noted["timing"] = provenance.timing(job, noted["timing"])
+            noted["timing"] = outcome.timing(job, noted["timing"])
             if item.examined is not None:
-                writer.examined(provenance.examined(name, run, item.examined, job))
-            writer.status(name, item.status, **provenance.ended(item), **noted)
+                writer.examined(outcome.examined(name, run, item.examined, job))
+            writer.status(name, item.status, **outcome.ended(item), **noted)
             if kept:
                 folder.checkpoint.unlink(missing_ok=True)
             yield Event("ended", folder.id, name, step=item.step, status=item.status, reason=item.reason, row=row)
         else:
             stopping = stop()
-            if stopping or time.monotonic() - saved > provenance.CHECKPOINT_SECONDS:
+            if stopping or time.monotonic() - saved > checkpoints.CHECKPOINT_SECONDS:
                 writer.sync()
-                noted["timing"] = provenance.timing(job, noted["timing"])
+                noted["timing"] = outcome.timing(job, noted["timing"])
                 begun = time.perf_counter()
                 state = {**item.snapshot(), **origin, "timing": noted["timing"], "saving": saving}
-                provenance.save(folder.checkpoint, state)
+                checkpoints.save(folder.checkpoint, state)
                 writer.status(name, "running", step=item.step, **noted)
                 saving += time.perf_counter() - begun
                 saved, kept = time.monotonic(), True

@@ -1,9 +1,7 @@
 """A run on several devices of this host: torchrun starts a process for each, and starts them again if one dies."""
 
 import contextlib
-import os
 import queue
-import signal
 import subprocess
 import tempfile
 import threading
@@ -15,7 +13,7 @@ from typing import IO, cast
 from paceline.execute import torchrun
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.provenance import note_turnaround
+from paceline.execute.outcome import note_turnaround
 from paceline.execute.rank import STOP
 from paceline.execute.single import Stop
 from paceline.record.layout import PackFolder
@@ -25,7 +23,6 @@ from paceline.spec import Run
 RESTARTS = 3
 LOOK_SECONDS = 0.2
 _Said = tuple[bool, Event | None]
-LINGER = 30.0  # seconds that a team has to reach a step boundary once it is told to stop
 
 
 def train_spread(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
@@ -33,13 +30,15 @@ def train_spread(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) 
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="paceline-") as room:
         file, words = Path(room) / "job.json", Path(room) / "stderr"
-        file.write_text(job.dumps())
+        file.write_text(job.only(name).dumps())
         with words.open("wb") as said, _started(file, folder.id, run.devices, job, said) as process:
             ended, failed = False, None
             try:
                 ended, failed = yield from _followed(process, file.with_name(STOP), stop)
             finally:
-                _end(process, ended)
+                if not ended:
+                    process.terminate()
+                torchrun.end(process)
         if ended and process.returncode and not stop():  # told to stop, all of them may have been
             reason = torchrun.last_words(words.read_text(errors="replace"), process.returncode)
             failed = Event("ended", folder.id, name, status="failed", reason=reason)
@@ -81,7 +80,7 @@ def _followed(
         if stop() and not told:
             stopping.touch()
             told = time.monotonic()
-        if told and time.monotonic() - told > LINGER:
+        if told and time.monotonic() - told > torchrun.LINGER:
             return False, None
         with contextlib.suppress(queue.Empty):
             line = lines.get(timeout=LOOK_SECONDS)
@@ -100,13 +99,3 @@ def _heard(line: str) -> Event | None:
     with contextlib.suppress(ValueError, TypeError, KeyError):
         return Event.loads(line)
     return None
-
-
-def _end(process: subprocess.Popen[str], ended: bool) -> None:
-    """torchrun ends its processes when it is asked to; what does not end is killed."""
-    if not ended:
-        process.terminate()
-    try:
-        process.wait(timeout=LINGER)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paceline.errors import DataError, DeviceError, RecordError, StackError
-from paceline.execute import provenance
+from paceline.execute import checkpoints, datasets, origins, outcome
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.provenance import missing
 from paceline.execute.single import Stop, train_one
+from paceline.execute.waiting import missing, runs_of
 from paceline.plan.cost import run_bytes
 from paceline.plan.stacks import most_runs
 from paceline.record.layout import PackFolder, read_json, write_json
@@ -50,7 +50,7 @@ def _as_many_as_fit(waiting: dict[str, Run], job: Job) -> list[str]:
     from paceline.train.stack.size import memory, size
 
     run = next(iter(waiting.values()))
-    parameters, activations, batch = size(run, provenance.dataset(run, job), job.folder, provenance.files(job))
+    parameters, activations, batch = size(run, datasets.dataset(run, job), job.folder, datasets.files(job))
     width = 8 if run.precision == "fp64" else 4
     each = run_bytes(parameters, activations, batch, width)
     most = most_runs(each, parameters, width, memory(run) * job.memory_share)
@@ -69,11 +69,11 @@ def _kept(folder: PackFolder, waiting: dict[str, Run], job: Job) -> dict[str, An
     state = _state(folder)
     if "names" not in state:
         return None
-    members = dict(provenance.members(folder))
+    members = dict(runs_of(folder))
     left = [name for name in state["names"] if name in waiting]
     if left and all(name in members for name in state["names"]):
         run = waiting[left[0]]
-        now = _origin([members[name] for name in state["names"]], provenance.dataset(run, job).checksum, job)
+        now = _origin([members[name] for name in state["names"]], datasets.dataset(run, job).checksum, job)
         if all(state[key] == now[key] for key in ("data", "sources")):
             return state
     folder.checkpoint.unlink()
@@ -82,14 +82,14 @@ def _kept(folder: PackFolder, waiting: dict[str, Run], job: Job) -> dict[str, An
 
 def _state(folder: PackFolder) -> dict[str, Any]:
     """What was kept, of a stack or of a run that trained by itself; nothing if there is nothing."""
-    return provenance.load(folder, ("names", "leaves"), ("run", "model")) if folder.checkpoint.exists() else {}
+    return checkpoints.load(folder, ("names", "leaves"), ("run", "model")) if folder.checkpoint.exists() else {}
 
 
 def _origin(runs: list[Run], checksum: str, job: Job) -> dict[str, Any]:
     """What the numbers of all these runs come from."""
     alike = {tuple(getattr(run, kind) for kind in PARTS): run for run in runs}
-    origins = [provenance.origin("", run, checksum, job) for run in alike.values()]
-    return {"data": checksum, "sources": {name: hash for o in origins for name, hash in o["sources"].items()}}
+    found = [origins.origin("", run, checksum, job) for run in alike.values()]
+    return {"data": checksum, "sources": {name: hash for one in found for name, hash in one["sources"].items()}}
 
 
 @dataclass
@@ -105,19 +105,20 @@ class _Stack:
         from paceline.train.stack.check import checked
         from paceline.train.stack.loop import train_stack
 
-        members = dict(provenance.members(self.folder))
+        members = dict(runs_of(self.folder))
         runs = [members[name] for name in self.names]
-        dataset = provenance.dataset(runs[0], self.job)
-        yield from provenance.notes(self.folder, dataset)
+        dataset = datasets.dataset(runs[0], self.job)
+        yield from datasets.notes(self.folder, dataset)
         origin = _origin(runs, dataset.checksum, self.job)
-        provenance.note_machine(self.folder, runs[0], dataset, origin, self.job)
+        origins.note_machine(self.folder, runs[0], dataset, origin, self.job)
         left = set(dict(missing(self.folder, self.job)))
         without = [place for place, name in enumerate(self.names) if name not in left]
         if kept is None:
             checked(runs, dataset, self.job.folder, self.job.threads)
-        items = train_stack(runs, dataset, self.job.folder, kept, self.job.threads, without, provenance.files(self.job))
+        items = train_stack(runs, dataset, self.job.folder, kept, self.job.threads, without, datasets.files(self.job))
         alive = [name for name in self.names if name in left]
-        noted = {"timing": "stacked", **provenance.noted(origin)}
+        stack = (kept or {}).get("stack") or self.names[0]  # which of a pack's stacks, whose runs share a clock
+        noted = {"timing": "stacked", "stack": stack, **origins.noted(origin)}
         begun = {"status": "running", "step": kept["position"][0] if kept else 0, **noted}
         self.writer.statuses(dict.fromkeys(alive, begun))
         yield Event("began", self.folder.id, runs=tuple(alive))
@@ -131,8 +132,8 @@ class _Stack:
             yield from over
             said, alive = [], [name for name in alive if name not in {event.run for event in over}]
             stopping = stop()
-            if stopping or time.monotonic() - saved > provenance.CHECKPOINT_SECONDS:
-                self._save(item.snapshot(), origin)
+            if stopping or time.monotonic() - saved > checkpoints.CHECKPOINT_SECONDS:
+                self._save(item.snapshot(), {"stack": stack, **origin})
                 self.writer.statuses({name: {"status": "running", "step": item.step, **noted} for name in alive})
                 saved, saves = time.monotonic(), True
             if stopping:
@@ -155,26 +156,26 @@ class _Stack:
             if isinstance(item, Outcome):
                 ended[name] = item
             else:
-                self.rows[name] = provenance.plain_row(item)
+                self.rows[name] = outcome.plain_row(item)
                 lines.append({"run": name, **self.rows[name]})
         self.writer.rows(lines)
-        runs = dict(provenance.members(self.folder)) if ended else {}
+        runs = dict(runs_of(self.folder)) if ended else {}
         for name, item in ended.items():
             if item.examined is not None:
-                self.writer.examined(provenance.examined(name, runs[name], item.examined, self.job))
+                self.writer.examined(outcome.examined(name, runs[name], item.examined, self.job))
         if ended:
             self.writer.statuses(
-                {name: {"status": item.status, **provenance.ended(item), **noted} for name, item in ended.items()}
+                {name: {"status": item.status, **outcome.ended(item), **noted} for name, item in ended.items()}
             )
         return [
             Event("ended", self.folder.id, name, (), item.step, 0, item.status, item.reason, self.rows.get(name))
             for name, item in ended.items()
         ]
 
-    def _save(self, state: dict[str, Any], origin: dict[str, Any]) -> None:
+    def _save(self, state: dict[str, Any], noted: dict[str, Any]) -> None:
         self.writer.sync()
         names = [self.names[place] for place in state.pop("places")]
-        provenance.save(self.folder.checkpoint, {**state, "names": names, **origin})
+        checkpoints.save(self.folder.checkpoint, {**state, "names": names, **noted})
 
     def _interrupt(self, alive: list[str], pause: Any, noted: dict[str, Any]) -> Iterator[Event]:
         self.writer.statuses({name: {"status": "interrupted", "step": pause.step, **noted} for name in alive})

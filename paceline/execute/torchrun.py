@@ -1,7 +1,14 @@
 """torchrun on this host: its command, what its processes get of the cores, and what a team that failed said last."""
 
+import contextlib
 import os
+import subprocess
 import sys
+from typing import Any
+
+import psutil
+
+LINGER = 30.0  # seconds that a team has to end by itself once it is told to
 
 
 def command(processes: int, module: str, *words: str, restarts: int = 0) -> list[str]:
@@ -13,6 +20,19 @@ def command(processes: int, module: str, *words: str, restarts: int = 0) -> list
 
 def environment(threads: int) -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+
+
+def end(process: "subprocess.Popen[Any]") -> None:
+    """Waits for torchrun; what does not end is killed with all that it started, which have sessions of their own."""
+    try:
+        process.wait(timeout=LINGER)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            torchrun = psutil.Process(process.pid)
+            for each in (*torchrun.children(recursive=True), torchrun):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    each.kill()
+        process.wait()
 
 
 def last_words(said: str, code: int) -> str:

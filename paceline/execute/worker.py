@@ -15,10 +15,10 @@ from paceline.errors import PacelineError, RecordError
 from paceline.execute import members, neighbours
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.provenance import missing
 from paceline.execute.single import Stop, train_one
 from paceline.execute.spread import train_spread
 from paceline.execute.stacked import train_stacked
+from paceline.execute.waiting import missing
 from paceline.record import machine
 from paceline.record.claim import Claim
 from paceline.record.layout import PackFolder, StudyFolder, read_json
@@ -49,7 +49,7 @@ def work(pack: str, job: Job, stop: Stop) -> Iterator[Event]:
 
 def _spread(folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
     """By processes of its own, a run on one device too, so that all are started alike. They write the pack."""
-    train = members.leader().train if members.processes() else train_spread
+    train = members.lead if members.processes() else train_spread
     for name, run in missing(folder, job):
         if not stop():
             yield from train(name, run, folder, job, stop)
@@ -58,7 +58,10 @@ def _spread(folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
 def _while_held(claim: Claim, folder: PackFolder, stop: Stop) -> Stop:
     def check() -> bool:
         if claim.lost:
-            raise RecordError(f"{folder.path}: this process was silent for so long that another has taken it over.")
+            raise RecordError(
+                f"{folder.path}: this process was silent for so long that another has taken it over. Nothing is lost: "
+                "run the same command again later."
+            )
         return stop()
 
     return check

@@ -14,6 +14,7 @@
 """
 
 import contextlib
+import errno
 import itertools
 import json
 import os
@@ -125,11 +126,11 @@ def studies(out: Path) -> list[StudyFolder]:
     return [StudyFolder(path) for path in found if (path / "study.json").is_file()]
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: Path, option: str = "--out") -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise cannot_write(path, error) from None
+        raise cannot_write(path, error, option) from None
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -153,7 +154,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise RecordError(f"{path}: no such record.") from None
+        raise RecordError(f"{path}: no such record. Run the study, or say --out.") from None
     except (OSError, ValueError, RecursionError) as error:
         raise unreadable(path, str(error)) from None
     if not isinstance(value, dict) or value.get("format") != FORMAT:
@@ -172,8 +173,11 @@ def unreadable(path: Path, why: str) -> RecordError:
     )
 
 
-def cannot_write(path: Path, error: Exception) -> RecordError:
+def cannot_write(path: Path, error: Exception, option: str = "--out") -> RecordError:
+    """`option`: which says where."""
+    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    mend = f"Free some space or choose another {option}" if full else f"Choose another {option}"
     return RecordError(
-        f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}). Free some space or choose another "
-        "--out, then run the same command again: what is recorded so far is kept."
+        f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}). {mend}, then run the same command "
+        "again: what is recorded so far is kept."
     )

@@ -10,16 +10,18 @@ import polars as pl
 
 from paceline.record.layout import StudyFolder
 from paceline.record.reader import read_machines
-from paceline.report.devices import Scaled, scaled
+from paceline.report.asked import check_price, check_target
 from paceline.report.facts import Facts, Recorded, gather
 from paceline.report.fit import over_fitted
 from paceline.report.methods import methods
-from paceline.report.names import counted, listed, quoted, size
+from paceline.report.names import columns, counted, listed, quoted, size
 from paceline.report.published import Published, published
-from paceline.report.scaled import statements as scaling_statements
+from paceline.report.scaling.runs import Scaled, scaled
+from paceline.report.scaling.sentences import sentences as scaling_sentences
 from paceline.report.sentences import sentences
-from paceline.report.sheets import Sheet, sheets
-from paceline.report.timed import notes as timed_notes
+from paceline.report.sheet import Sheet
+from paceline.report.sheets import sheets
+from paceline.report.timing.sentences import sentences as timing_sentences
 from paceline.spec import Study
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Answer:
     timing: tuple[str, ...] = ()  # what a study of time has found
     scaled: Scaled | None = None  # what several devices did, where the study asks
     outdated: tuple[str, ...] = ()  # in what the runs are not those of the study that was asked for
+    price: float | None = None  # of a device-hour, where the user says it
 
     @property
     def study(self) -> Study:
@@ -94,21 +97,24 @@ def answer(
 ) -> Answer:
     """What the recorded runs say. `folder` is the study's record folder; `target` is a value of the
     metric to time, unless the study's early stop names one: see facts._target. `price` is that of a device-hour."""
+    check_price(price)
+    check_target(target, columns(results.study, results.runs).metric)
     facts = gather(results, target, folder)
     timed = facts.study.measure == "time"
     said, found = published(facts), scaled(facts, target)
-    of_time = (*(scaling_statements(found) if found else ()), *timed_notes(facts))
+    of_time = (*(scaling_sentences(found) if found else ()), *timing_sentences(facts))
     return Answer(
         question=facts.study.question,
         sentences=sentences(facts),
         sheets=sheets(facts, said, found, price),
         notes=(*_notes(facts), *_of_data(folder), *(() if timed else of_time)),
-        methods=methods(facts.study, facts.runs, folder),
+        methods=methods(facts.study, facts.runs, folder, facts.chosen_on),
         published=said,
         facts=facts,
         timing=of_time if timed else (),
         scaled=found,
         outdated=outdated,
+        price=price,
     )
 
 

@@ -12,7 +12,7 @@ from paceline.analyse.likeforlike import FASTER_A, FASTER_B, REFUSED, SAME, by_s
 from paceline.report.formats import render
 from paceline.report.joined import Joined, join
 from paceline.report.names import counted, listed
-from paceline.report.sheets import Sheet
+from paceline.report.sheet import Sheet
 
 if TYPE_CHECKING:
     from paceline.report.charts import Figure

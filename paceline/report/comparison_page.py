@@ -9,7 +9,7 @@ from paceline.report.charts.picture import picture
 from paceline.report.comparison import METHODS, Comparison
 from paceline.report.markup import figure_html, list_html, sheet_html, specs_json, table_html, write_whole
 from paceline.report.scripts import vega
-from paceline.report.sheets import Sheet
+from paceline.report.sheet import Sheet
 
 
 def write_comparison(comparison: Comparison, file: Path) -> Path:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -25,13 +25,13 @@ from paceline.record.layout import StudyFolder
 from paceline.record.reader import read_machines
 from paceline.report.names import ALONE, Columns, columns, with_labels
 from paceline.report.results import shown
-from paceline.report.usage import Usage, measure
+from paceline.report.timing.measured import Usage, measure
 from paceline.report.wrong import Wrong, examine
 from paceline.spec import Run, Study
 
 MOST_PAIRED = 40  # compared settings that are held against each other; beyond, the best so many
 ALIKE = 1e-9  # a spread over seeds below this share of the mean is rounding
-ENDED = ("done", "diverged", "failed")
+OVER = ("done", "diverged", "failed")
 
 
 class Recorded(Protocol):
@@ -64,8 +64,32 @@ class Facts:
     chosen_on: str  # validation or test
     wrong: Wrong | None = None  # what the best setting got wrong, where its runs were examined
     known: Mapping[str, Run] = field(default_factory=dict)  # by id, what each run was told
+    data_of: Mapping[str, str] = field(default_factory=dict)  # by label, the name of its data set
     devices: Mapping[str, str] = field(default_factory=dict)  # by pack, what it was trained on: cpu, cuda, mps
     usage: Usage | None = None  # where time, memory and power went, where that was measured
+
+    @cached_property
+    def by_data(self) -> dict[str, "Facts"]:
+        """By the name of a data set, the settings trained on it, which are ranked and paired among themselves: a result
+        on one data set does not compare with one on another."""
+        names = list(dict.fromkeys(self.data_of.values()))
+        return {name: self._on(name) for name in names} if len(names) > 1 else {"".join(names): self}
+
+    def _on(self, data: str) -> "Facts":
+        labels = [label for label, name in self.data_of.items() if name == data]
+        mine = pl.col("label").is_in(labels)
+        return replace(
+            self,
+            runs=self.runs.filter(mine),
+            settings=self.settings.filter(mine),
+            best=self.best.filter(mine),
+            pairs=self.pairs.filter(pl.col("a").is_in(labels)),
+            ties=self.ties.filter(mine),
+            reached=self.reached.filter(mine) if self.reached.height else self.reached,
+            stable=self.stable.filter(mine),
+            sensitivity={axis: table.filter(mine) for axis, table in self.sensitivity.items()},
+            data_of=dict.fromkeys(labels, data),
+        )
 
     @property
     def finished(self) -> bool:
@@ -86,7 +110,8 @@ class Facts:
     def alike(self) -> list[str]:
         """The compared settings whose seeds all gave the same value: nothing random is left in them."""
         same = (pl.col("n") > 1) & (pl.col("sd") <= ALIKE * pl.col("mean").abs())
-        return self.best.filter(same)["label"].to_list()
+        exact = self.at_best.filter(seeds_agree("label"))["label"].unique().implode()
+        return self.best.filter(same & pl.col("label").is_in(exact))["label"].to_list()
 
     @property
     def exact(self) -> bool:
@@ -140,9 +165,11 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
     runs, chosen_on = _judged(with_labels(runs, of), rows, study, of)
     values = runs.select("run", "chosen", "value").unique("run")
     best = with_labels(best_of_tuned(runs.drop("chosen", "value"), values, of.compare, of.tune, metric=of.metric), of)
+    data_of = _data_of(runs, known)
+    best = _by_data(best, data_of)
     chosen = at_best(runs, best)
-    pairs, tied = _paired(chosen, best, of)
-    target = target if target is not None else _target(best, chosen, rows, known, of)
+    pairs, tied = _paired(chosen, best, data_of, of)
+    target = target if target is not None else _target(best, chosen, rows, known, data_of, of)
     reached = pl.DataFrame() if target is None else to_target(rows, chosen, ["label"], metric=of.metric, target=target)
     return Facts(
         study=study,
@@ -160,8 +187,9 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
         chosen_on=chosen_on,
         wrong=examine(folder, best, chosen),
         known=known,
+        data_of=data_of,
         devices=_devices(folder),
-        usage=measure(folder, study, known, of, runs, chosen, exclusive=_exclusive(runs)),
+        usage=measure(folder, study, known, data_of, of, runs, chosen, exclusive=_exclusive(runs)),
     )
 
 
@@ -173,8 +201,14 @@ def _devices(folder: Path | None) -> dict[str, str]:
 
 
 def _exclusive(runs: pl.DataFrame) -> bool:
-    timing = runs.filter(pl.col("status").is_in(ENDED))["timing"]
+    timing = runs.filter(pl.col("status").is_in(OVER))["timing"]
     return timing.len() > 0 and (timing == "exclusive").fill_null(False).all()
+
+
+def seeds_agree(by: str) -> pl.Expr:
+    """Whether all seeds of a group end at the same loss: an accuracy may be the same by chance, for it is counted."""
+    spread, size = pl.col("loss").max() - pl.col("loss").min(), pl.col("loss").abs().max()
+    return (spread <= ALIKE * size).fill_null(True).over(by)
 
 
 def at_best(runs: pl.DataFrame, best: pl.DataFrame) -> pl.DataFrame:
@@ -200,25 +234,54 @@ def _judged(runs: pl.DataFrame, rows: pl.DataFrame, study: Study, of: Columns) -
 def _settings(runs: pl.DataFrame, of: Columns) -> pl.DataFrame:
     by = [*of.setting, "label", "at"]
     means = summarise(runs.filter(pl.col("value").is_not_null()), by, "value", metric=of.metric)
-    ended = [(pl.col("status") == status).sum().alias(status) for status in ENDED]
+    ended = [(pl.col("status") == status).sum().alias(status) for status in OVER]
     counts = runs.group_by(by, maintain_order=True).agg(pl.len().alias("runs"), *ended)
     table = counts.join(means, on=by, how="left", nulls_equal=True, maintain_order="left")
     return table.with_columns(pl.col("n").fill_null(0)).sort("mean", descending=of.higher, nulls_last=True)
 
 
-def _paired(at_best: pl.DataFrame, best: pl.DataFrame, of: Columns) -> tuple[pl.DataFrame, pl.DataFrame]:
-    labels = best.filter(pl.col("mean").is_not_null())["label"].head(MOST_PAIRED)
-    values = at_best.filter(pl.col("label").is_in(labels.implode()), pl.col("value").is_not_null())
-    pairs = pairwise(values.select("label", "seed", "value"), ["label"], metric=of.metric)
-    return pairs, ties(pairs, best.head(MOST_PAIRED))
+def _data_of(runs: pl.DataFrame, known: Mapping[str, Run]) -> dict[str, str]:
+    first = runs.group_by("label", maintain_order=True).agg(pl.col("run").first())
+    return {label: known[run].data.name for label, run in first.iter_rows()}
+
+
+def _by_data(best: pl.DataFrame, data_of: Mapping[str, str]) -> pl.DataFrame:
+    """The settings of the first data set, best first, then those of the next."""
+    place = {name: place for place, name in enumerate(dict.fromkeys(data_of.values()))}
+    order = pl.Series([place[data_of[label]] for label in best["label"]], dtype=pl.Int64)
+    return best.sort(order, maintain_order=True)
+
+
+def _paired(
+    at_best: pl.DataFrame, best: pl.DataFrame, data_of: Mapping[str, str], of: Columns
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Those of one data set against each other."""
+    tables = []
+    sets = pl.Series([data_of[label] for label in best["label"]], dtype=pl.String)
+    for name in sets.unique(maintain_order=True):
+        mine = best.filter(sets == name)
+        labels = mine.filter(pl.col("mean").is_not_null())["label"].head(MOST_PAIRED)
+        values = at_best.filter(pl.col("label").is_in(labels.implode()), pl.col("value").is_not_null())
+        values = values.select("label", "seed", "value", seeds_agree("label").alias("exact"))
+        pairs = pairwise(values, ["label"], metric=of.metric)
+        tables.append((pairs, ties(pairs, mine.head(MOST_PAIRED))))
+    return pl.concat([pairs for pairs, _ in tables]), pl.concat([tied for _, tied in tables])
 
 
 def _target(
-    best: pl.DataFrame, chosen: pl.DataFrame, rows: pl.DataFrame, known: Mapping[str, Run], of: Columns
+    best: pl.DataFrame,
+    chosen: pl.DataFrame,
+    rows: pl.DataFrame,
+    known: Mapping[str, Run],
+    data_of: Mapping[str, str],
+    of: Columns,
 ) -> float | None:
-    """The study's own early-stop target; else one of its results, unless a run meets that untrained."""
+    """The study's own early-stop target; else one of its results, unless a run meets that untrained, or there are
+    several data sets, which have no goal in common."""
     if (goal := _stop(known, of)) is not None:
         return goal
+    if len(set(data_of.values())) > 1:
+        return None
     target = _near_the_best(best["mean"].drop_nulls(), of)
     start = curve(rows.join(chosen.select("run"), on="run", how="semi").filter(pl.col("step") == 0), of.metric)["value"]
     met = target is not None and bool(((start >= target) if of.higher else (start <= target)).any())

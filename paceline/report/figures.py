@@ -13,21 +13,22 @@ from paceline.report.charts.picture import picture
 from paceline.report.formats import render, tex
 from paceline.report.markup import LONG
 from paceline.report.results import shown
-from paceline.report.sheets import TIED, Sheet
+from paceline.report.sheet import Sheet
+from paceline.report.sheets import TIED
 
 SCALE = 2.0  # pixels of a PNG for each of the chart
 
 
 def write_figures(answer: Answer, folder: Path) -> list[Path]:
     """Writes every chart and table; the files written. Long tables are written as CSV alone."""
-    make_folder(folder)
+    make_folder(folder, "--figures")
     written = []
     try:
         for path, content in (*_charts(answer, folder), *tables(answer, folder)):
             path.write_bytes(content)
             written.append(path)
     except OSError as error:
-        raise cannot_write(folder, error) from None
+        raise cannot_write(folder, error, "--figures") from None
     return written
 
 

@@ -4,7 +4,7 @@ import io
 import json
 import shutil
 import sys
-from typing import Any
+from collections.abc import Iterable
 
 import polars as pl
 from rich.console import Console
@@ -53,18 +53,30 @@ def _csv(table: pl.DataFrame, title: str) -> str:
 
 
 def _markdown(table: pl.DataFrame, title: str) -> str:
-    lines = [_pipes(table.columns), _pipes(["---:" if table[c].dtype.is_numeric() else "---" for c in table.columns])]
-    lines += [_pipes([shown(value).replace("|", "\\|") for value in row]) for row in table.iter_rows()]
-    return "\n".join([f"**{title}**", "", *lines] if title else lines)
+    lines = [
+        _pipes(map(_cell, table.columns)),
+        _pipes(["---:" if table[c].dtype.is_numeric() else "---" for c in table.columns]),
+    ]
+    lines += [_pipes(_cell(shown(value)) for value in row) for row in table.iter_rows()]
+    return "\n".join([f"**{_line(title)}**", "", *lines] if title else lines)
 
 
-def _pipes(cells: list[Any]) -> str:
+def _cell(text: str) -> str:
+    return _line(text).replace("|", "\\|")
+
+
+def _line(text: str) -> str:
+    """Of a text with several lines, as an error has: one."""
+    return " ".join(text.split())
+
+
+def _pipes(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
 def _latex(table: pl.DataFrame, title: str) -> str:
     columns = "".join("r" if table[name].dtype.is_numeric() else "l" for name in table.columns)
-    body = [" & ".join(tex(shown(value)) for value in row) + r" \\" for row in table.iter_rows()]
+    body = [" & ".join(tex(_line(shown(value))) for value in row) + r" \\" for row in table.iter_rows()]
     head = " & ".join(map(tex, table.columns)) + r" \\"
     inside = [
         rf"\begin{{tabular}}{{{columns}}}",
@@ -75,7 +87,7 @@ def _latex(table: pl.DataFrame, title: str) -> str:
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    return "\n".join([*([f"% {title}"] if title else []), r"% needs \usepackage{booktabs}", *inside])
+    return "\n".join([*([f"% {_line(title)}"] if title else []), r"% needs \usepackage{booktabs}", *inside])
 
 
 def tex(text: str) -> str:

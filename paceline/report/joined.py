@@ -232,7 +232,7 @@ def _absent(letter: str, other: str, here: list[Member], there: list[Member]) ->
     if waiting:
         return f"{waiting[0]} in {other}"
     on = ", ".join(member.run.device for member in here)
-    return f"on {on} in {letter}, and {other} has no one device left to hold against it"
+    return f"on {on} in {letter}, and {other} has none, or several devices, to hold against it"
 
 
 def _began(*members: Member | None) -> bool:

@@ -13,7 +13,8 @@ import polars as pl
 from paceline.record.layout import cannot_write, make_folder
 from paceline.report.charts import Figure, spec
 from paceline.report.results import shown
-from paceline.report.sheets import TIED, Sheet
+from paceline.report.sheet import Sheet
+from paceline.report.sheets import TIED
 
 _RESULTS = (
     "accuracy",
@@ -136,12 +137,12 @@ def prose(text: str) -> str:
 
 def write_whole(text: str, file: Path) -> Path:
     """Writes a page, whole or not at all."""
-    make_folder(file.parent)
+    make_folder(file.parent, "--file")
     beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
     try:
         beside.write_text(text, encoding="utf-8")
         os.replace(beside, file)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise cannot_write(file, error) from None
+        raise cannot_write(file, error, "--file") from None
     return file

@@ -19,26 +19,36 @@ _SELECT = {
 }
 
 
-def methods(study: Study, runs: pl.DataFrame, folder: Path | None = None) -> str:
-    """In words, from the study, its runs and every machine.json under the record folder."""
+def methods(study: Study, runs: pl.DataFrame, folder: Path | None = None, chosen_on: str = "validation") -> str:
+    """In words, from the study, its runs and every machine.json under the record folder. `chosen_on`: the splits that
+    there were to choose tuned values on."""
     machines = list(chain(*read_machines(StudyFolder(folder)).values())) if folder else []
-    parts = [_what(study, runs), *_selection(study), *_machines(machines), _seeds(study, machines), _clock(runs)]
+    parts = [
+        _what(study, runs),
+        *_selection(study, chosen_on),
+        *_machines(machines),
+        _seeds(study, machines),
+        _clock(runs),
+    ]
     return " ".join(parts)
 
 
-def _selection(study: Study) -> list[str]:
+def _selection(study: Study, chosen_on: str) -> list[str]:
     tuned = study.tune or any(case.get("tune") for case in study.cases.values())
+    if tuned and study.select == "validation" and chosen_on != "validation":
+        return [f"Tuned values were chosen on {chosen_on}, for want of a validation split: figures flatter a little."]
     source = ", as the source did" if study.published else ""
     return [_SELECT[study.select].format(source)] if tuned or study.select == "best_epoch" else []
 
 
 def _what(study: Study, runs: pl.DataFrame) -> str:
-    ended = runs.unique("run")["status"].is_in(("done", "diverged")).sum()
+    status = runs.unique("run")["status"]
+    ended, diverged = (status == "done").sum(), (status == "diverged").sum()
     total = runs["run"].n_unique()
+    others = f" and {diverged:,} diverged" if diverged else ""
     seeds = f"{counted(study.repeat, 'seed')} ({_span(runs['seed'])})"
-    return (
-        f"Study '{study.name}': {ended:,} of {counted(total, 'run')} trained to their end, {seeds} for every setting."
-    )
+    trained = f"{ended:,} of {counted(total, 'run')} trained to their end{others}"
+    return f"Study '{study.name}': {trained}, {seeds} for every setting."
 
 
 def _span(seeds: pl.Series) -> str:
@@ -50,7 +60,10 @@ def _machines(machines: list[dict[str, Any]]) -> list[str]:
     if not machines:
         return ["The machine is not recorded."]
     hardware = _distinct(map(_hardware, machines))
-    parts = [f"Hardware: {'; '.join(hardware)}."]
+    threads = sorted({machine["threads"] for machine in machines if machine.get("threads")})
+    several = " or ".join(f"{count:,}" for count in threads)
+    used = f", {several} {'thread' if threads == [1] else 'threads'} to a run" if threads else ""
+    parts = [f"Hardware: {'; '.join(hardware)}{used}."]
     parts.append(f"Software: {'; '.join(_distinct(map(_software, machines)))}.")
     data = {f"{name} {sum_[:19]}" for m in machines for name, sum_ in (m.get("data") or {}).items()}
     if data:
@@ -66,9 +79,8 @@ def _distinct(said: Any) -> list[str]:
 def _hardware(machine: dict[str, Any]) -> str:
     gpus = f", {listed(machine['gpus'])}" if machine.get("gpus") else ""
     cores = counted(machine.get("cores") or 0, "core")
-    threads = f", {counted(machine['threads'], 'thread')}" if machine.get("threads") else ""
     device = f"trained on {machine.get('device')}"
-    return f"{machine.get('cpu')}, {cores}, {machine.get('memory_gb')} GB{gpus}, {device}{threads}"
+    return f"{machine.get('cpu')}, {cores}, {machine.get('memory_gb')} GB{gpus}, {device}"
 
 
 def _software(machine: dict[str, Any]) -> str:
@@ -109,7 +121,8 @@ def totals(runs: pl.DataFrame) -> list[float]:
     names = ["seconds", "evaluation_seconds", "wall_seconds"]
     stacked = (pl.col("timing") == "stacked").fill_null(False)
     single = runs.filter(~stacked).select(pl.col(names).sum())
-    packs = runs.filter(stacked).group_by("pack").agg(pl.col(names).max()).select(pl.col(names).sum())
+    by = [name for name in ("pack", "stack") if name in runs.columns]
+    packs = runs.filter(stacked).group_by(by).agg(pl.col(names).max()).select(pl.col(names).sum())
     return [float(single[name][0] or 0) + float(packs[name][0] or 0) for name in names]
 
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from paceline.plan.cost import facts_of
 from paceline.report.columns import GB
-from paceline.report.facts import ENDED, Facts
+from paceline.report.facts import OVER, Facts
 from paceline.report.names import listed
 from paceline.spec import Run
 
@@ -55,7 +55,7 @@ def _several(facts: Facts) -> bool:
 
 def _each(facts: Facts, runs: Mapping[str, Run]) -> pl.DataFrame:
     """A line an ended run at the best settings: label, model, timing, seconds per epoch, memory (bytes), of (bytes)."""
-    ended = facts.at_best.filter(pl.col("status").is_in(ENDED))
+    ended = facts.at_best.filter(pl.col("status").is_in(OVER))
     last = facts.rows.group_by("run").agg(pl.col("seconds", "examples").max())
     each = ended.join(last.rename({"seconds": "trained"}), on="run", how="left", maintain_order="left")
     epochs = [epochs_trained(runs[run], seen) for run, seen in each.select("run", "examples").iter_rows()]
@@ -66,7 +66,9 @@ def _each(facts: Facts, runs: Mapping[str, Run]) -> pl.DataFrame:
         "label",
         pl.Series("model", [str(runs[run].model) for run in each["run"]], pl.String),
         "timing",
-        (pl.col("trained") / pl.Series(epochs, dtype=pl.Float64)).alias("seconds per epoch"),
+        pl.when(pl.col("status") == "done")
+        .then(pl.col("trained") / pl.Series(epochs, dtype=pl.Float64))
+        .alias("seconds per epoch"),
         memory[0].alias("memory"),
         memory[1].alias("of"),
     )

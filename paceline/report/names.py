@@ -10,7 +10,7 @@ from paceline.report.results import shown
 from paceline.spec import Study
 
 SIZE = "This is the size '{}', not the full study."
-_AXIS_AND_VALUE = re.compile(r"no \S+|\S+ [-+.\d\[]\S*|\d+ \S+")
+_AXIS_AND_VALUE = re.compile(r"\S+ off|\S+ [-+.\d\[]\S*|\d+ \S+")
 ALONE = "setting"  # the column that stands for the compared setting where a study compares nothing
 
 
@@ -67,7 +67,7 @@ def words(row: Mapping[str, Any], names: Sequence[str], *, bare: bool) -> str:
 
 def _said(axis: str, value: Any, *, bare: bool) -> str:
     if isinstance(value, bool):
-        return axis if value else f"no {axis}"
+        return axis if value else f"{axis} off"
     return shown(value) if bare and isinstance(value, str) else f"{axis} {shown(value)}"
 
 
@@ -80,13 +80,23 @@ def with_labels(table: pl.DataFrame, of: Columns) -> pl.DataFrame:
 
 def _worded(table: pl.DataFrame, names: list[str], column: str, *, bare: bool) -> pl.DataFrame:
     distinct = table.select(names).unique(maintain_order=True)
-    said = [words(row, names, bare=bare) or "-" for row in distinct.iter_rows(named=True)]
-    if len(set(said)) < len(said):
-        said = [words(row, names, bare=False) or "-" for row in distinct.iter_rows(named=True)]
+    said = labels([*distinct.iter_rows(named=True)], "-", bare=bare)
     distinct = distinct.with_columns(pl.Series(column, said, pl.String))
     return table.drop(column, strict=False).join(
         distinct, on=names, how="left", nulls_equal=True, maintain_order="left"
     )
+
+
+def labels(rows: Sequence[Mapping[str, Any]], alone: str, *, bare: bool = True) -> list[str]:
+    """Every row in words, `alone` where it has none; in longer ones, then with all digits, where two that differ would
+    have the same."""
+    different = len({tuple((name, str(value)) for name, value in row.items()) for row in rows})
+    for shorter in (True, False) if bare else (False,):
+        said = [words(row, list(row), bare=shorter) or alone for row in rows]
+        if len(set(said)) == different:
+            return said
+    full = [{name: value for name, value in row.items() if value is not None} for row in rows]
+    return [", ".join(f"{name.removeprefix('axis.')} {value}" for name, value in row.items()) or alone for row in full]
 
 
 def quoted(label: str) -> str:

@@ -12,7 +12,7 @@ from paceline.report.configs import cases, shared
 from paceline.report.markup import figure_html, list_html, sheet_html, specs_json, table_html, write_whole
 from paceline.report.pictures import pictures_html
 from paceline.report.scripts import vega
-from paceline.report.sheets import Sheet
+from paceline.report.sheet import Sheet
 
 # tables that stand open; the others unfold
 OPEN = ("best", "claims", "speedup", "speedup-goal", "quickest", "cost", "devices", "epochs-goal", "speed", "loader",

@@ -1,5 +1,7 @@
 """What will be trained and what stands already, in words."""
 
+from collections import Counter
+
 import polars as pl
 
 from paceline.errors import RecordError, StudyError
@@ -24,7 +26,7 @@ def planned(session: Session) -> list[str]:
     lines = [f"{study.name}: {study.question}"] if study.question else [study.name]
     whole = f"{counted(settings, 'setting')} ({axes}) x {counted(study.repeat, 'seed')}"
     lines.append(f"{counted(len(session.ids), 'run')}: {whole}; {_done(session)}")
-    return [*lines, *filter(None, [size(study)]), *_cost(session, missing)]
+    return [*lines, *filter(None, [size(study)]), *_cost(session, missing - session.left_out.keys())]
 
 
 def _done(session: Session) -> str:
@@ -156,19 +158,17 @@ def begin(session: Session, retry_failed: bool) -> tuple[list[str], Tally]:
     ended = sum(state.ended for state in session.runs.values())
     lines = [f"{session.study.name}: {ended} of {len(session.ids)} done.", *filter(None, [size(session.study)])]
     lines += _cost(session, missing) if missing else ["Nothing is missing.", *_stale(session)] if not out else []
-    lines += [*_left_out(out), *_namesake(session)]
+    lines += [*left_out(out), *_namesake(session)]
     labels = {trial.id: label(trial.case, trial.axes, trial.run.seed) for trial in session.trials}
     steps = {run: cost.steps for run in missing if (cost := session.costs.get(run))}
     made = sum(step for run, step in session.steps_kept.items() if run in steps)
     return lines, Tally(len(session.ids), ended, labels, steps, made)
 
 
-def _left_out(out: dict[str, str]) -> list[str]:
+def left_out(out: dict[str, str]) -> list[str]:
     """Runs that wait for another machine, by the reason."""
-    reasons: dict[str, int] = {}
-    for reason in out.values():
-        reasons[reason] = reasons.get(reason, 0) + 1
-    return [f"Left out here: {count} run{'s' if count > 1 else ''}. {reason}" for reason, count in reasons.items()]
+    reasons = Counter(out.values())
+    return [f"Left out here: {counted(count, 'run')}. {reason}" for reason, count in reasons.items()]
 
 
 def label(case: str, axes: dict[str, object], seed: int) -> str:

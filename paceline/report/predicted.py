@@ -12,10 +12,10 @@ from paceline.analyse.scaling import STRONG, WEAK, WORTH, usable
 from paceline.errors import RecordError, StudyError
 from paceline.report.answer import Answer
 from paceline.report.columns import whole
-from paceline.report.devices import Scaled
 from paceline.report.formats import render
 from paceline.report.names import counted, titled
-from paceline.report.scaled import GOAL, SPEED, check_price, worded
+from paceline.report.scaling.runs import Scaled
+from paceline.report.scaling.tables import GOAL, SPEED, worded
 
 MOST_DEVICES = 100_000  # as a study may say
 MOST_COUNTS = 50
@@ -25,12 +25,11 @@ _SHARED = {STRONG: "one batch for all devices", WEAK: "a batch for each device"}
 
 
 class Asked(NamedTuple):
-    """What `paceline predict` was asked: of these results, for these counts, at this price of a device-hour."""
+    """What `paceline predict` was asked: of these results, for these counts."""
 
     answer: Answer
     found: Scaled
     counts: tuple[int, ...]
-    price: float | None
 
 
 class Forecast(NamedTuple):
@@ -45,17 +44,16 @@ class Forecast(NamedTuple):
     said: tuple[str, ...]  # the checks, and what was left out
 
 
-def asked(answer: Answer, devices: str, price: float | None = None) -> Asked:
-    """Checks what the user typed; StudyError or RecordError says what to mend."""
+def asked(answer: Answer, devices: str) -> Asked:
+    """Checks what the user typed, StudyError, and that runs are there to fit, RecordError."""
     counts = read_counts(devices)
-    check_price(price)
     name = answer.study.name
     if not answer.facts.count("done"):
         raise RecordError(f"no run of '{name}' has finished yet; `paceline run` trains them.")
     if answer.scaled is None:
         why = "no setting of it was trained by two numbers of devices; say e.g. compare: {devices: [1, 2, 4]}."
-        raise StudyError(why, where=name)
-    return Asked(answer, answer.scaled, counts, price)
+        raise RecordError(f"{name}: {why}")
+    return Asked(answer, answer.scaled, counts)
 
 
 def read_counts(devices: str) -> tuple[int, ...]:
@@ -94,7 +92,7 @@ def _forecast(of: Asked, keys: dict[str, Any], runs: pl.DataFrame) -> Forecast:
     checks = (_check(laws, "too few counts were measured" if misfit else why, counts), misfit, *about, *left)
     said = tuple(filter(None, (*short.said(), *checks)))
     speed, times = (_without(table, short) for table in (speed, times))
-    return Forecast(keys, scaling, title, laws, _priced_speed(speed, of.price), times, said)
+    return Forecast(keys, scaling, title, laws, _priced_speed(speed, of.answer.price), times, said)
 
 
 class Short(NamedTuple):
@@ -182,8 +180,8 @@ def _times(
         return pl.DataFrame(), [f"Time to {goal.said}: refused, for the batch changes with the epoch."]
     points = runs.select("global_batch", "examples")
     table = _finite(time_to_target(timed, points, of.counts, batch=batch, scaling=scaling), "low", "high")
-    if of.price is not None:
-        rate = pl.col("devices") / 3600 * of.price
+    if of.answer.price is not None:
+        rate = pl.col("devices") / 3600 * of.answer.price
         ends = {"seconds": "cost", "low": "cost_low", "high": "cost_high"}
         table = table.with_columns((pl.col(name) * rate).alias(cost) for name, cost in ends.items())
     said = [_time_check(of.found, timed, runs, scaling, batch)]

@@ -28,8 +28,10 @@ from paceline.analyse.quantiles import t_quantile
 from paceline.report.claims import Claim, claims
 from paceline.report.claims.values import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE
 from paceline.report.facts import Facts
+from paceline.report.names import words
 from paceline.report.results import shown
 from paceline.report.selection import MEASURED, axes_of, fixed_of, settings
+from paceline.spec import Run
 
 EXACT = 0.01  # of the figure
 WIDE, WIDE_SHARE = {"accuracy": 0.02}, 0.1  # of a prediction interval, to each side: absolute, or of the figure
@@ -41,7 +43,7 @@ class Published(NamedTuple):
     source: str
     findings: tuple[Claim, ...]
     table: pl.DataFrame  # a line a published row
-    unmatched: int  # rows that name no setting of this study
+    unmatched: int  # rows that name no setting of this study, at any size
 
 
 def published(facts: Facts) -> Published | None:
@@ -53,18 +55,19 @@ def published(facts: Facts) -> Published | None:
         return Published("", (Claim(str(said), False, "", ""),), pl.DataFrame(), 0)
     rows = said.get("rows") or []
     rows = [row for row in (rows if isinstance(rows, list) else [rows]) if isinstance(row, dict)]
-    lines = [_beside(facts, row) for row in rows]
-    table = pl.DataFrame([line for line in lines if line], infer_schema_length=None, strict=False)
-    return Published(str(said.get("source") or ""), claims(facts), table, lines.count(None))
+    beside = [_beside(facts, row) for row in rows]
+    others = [_untrained(facts, row) for row, line in zip(rows, beside, strict=True) if not line]
+    table = pl.DataFrame([line for line in (*beside, *others) if line], infer_schema_length=None, strict=False)
+    return Published(str(said.get("source") or ""), claims(facts), table, others.count({}))
 
 
-def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any] | None:
-    """One published row and the setting it stands beside; None if the study has no such setting."""
+def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any]:
+    """One published row and the setting it stands beside; empty if the study has no such setting."""
     of = facts.columns
     row, digits = _in_units(row)
     found = settings(facts, row)
     if found.is_empty():
-        return None
+        return {}
     match = found.row(0, named=True)
     keys = axes_of(facts, row)
     line: dict[str, Any] = {"setting": match["label"]}
@@ -78,6 +81,29 @@ def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any] | None:
             line |= _both(facts, match, metric, float(row[metric]), digits[metric])
     known = {*MEASURED, *fixed_of(facts, row), *of.setting, *(name.removeprefix("axis.") for name in of.setting)}
     return line | {f"published {key}": _words(value) for key, value in row.items() if key not in known}
+
+
+def _untrained(facts: Facts, row: dict[str, Any]) -> dict[str, Any]:
+    """A published row of a setting that only a larger size of the study has."""
+    if not facts.study.scale:
+        return {}
+    row, digits = _in_units(row)
+    said = {key: value for key, value in row.items() if key not in digits}
+    names = {key: value for key, value in said.items() if _names_setting(key)}
+    line: dict[str, Any] = {"setting": words({key: _plain(value) for key, value in names.items()}, [*names], bare=True)}
+    for metric in digits:
+        if metric in MEASURED:
+            line |= {f"published {metric}": row[metric], f"{metric} verdict": f"{UNTESTABLE}: not trained at this size"}
+    return line | {f"published {key}": _words(value) for key, value in said.items() if key not in names}
+
+
+def _names_setting(key: str) -> bool:
+    """Whether a row's key is a case or an axis that a study may have."""
+    return key == "case" or key.partition(".")[0] in Run.model_fields
+
+
+def _plain(value: Any) -> Any:
+    return _words(value) if isinstance(value, dict | list) else value
 
 
 def _in_units(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, float]]:

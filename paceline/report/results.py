@@ -20,6 +20,7 @@ _NOTED: dict[str, Any] = {  # of status.json, where the run was measured
     "compile_seconds": pl.Float64,
     "telemetry_share": pl.Float64,
     "turnaround_seconds": pl.Float64,
+    "stack": pl.String,
     "sent_bytes": pl.Int64,
     "imbalance": pl.Float64,
 }
@@ -87,6 +88,8 @@ def run_table(
         ),
     )
     frame = frame.with_columns(_noted(standing))
+    if "probe_before" in frame.columns:
+        frame = frame.with_columns(pl.Series("probe_kind", list(map(_probe_kind, trials, standing)), pl.String))
     spent = rows.sort("step").group_by("run").agg(pl.col(name).last() for name in _SPENT)
     found = _ranked(rows, select).group_by("run", maintain_order=True).agg(pl.col(name).last() for name in _FOUND)
     for each in (spent, found):
@@ -101,6 +104,11 @@ def _ranked(rows: pl.DataFrame, select: str) -> pl.DataFrame:
     metric = "accuracy" if rows["accuracy"].is_not_null().any() else "loss"
     value = pl.when(pl.col(metric).is_finite()).then(pl.col(metric) if metric == "accuracy" else -pl.col(metric))
     return rows.sort(value, "step", descending=[False, True], nulls_last=False)
+
+
+def _probe_kind(trial: Trial, state: RunState | None) -> str:
+    """What the work of a noise probe depends on: probes are compared with their like alone."""
+    return f"{trial.run.device} {trial.run.precision} {state.details.get('threads') if state else None}"
 
 
 def _noted(standing: list[RunState | None]) -> list[pl.Series]:

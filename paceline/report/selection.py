@@ -5,6 +5,7 @@ its own best. It may also name a model, a data set, an optimizer, a schedule or 
 or its base: it means the settings that have them.
 """
 
+import math
 from typing import Any
 
 import polars as pl
@@ -42,12 +43,19 @@ def settings(facts: Facts, row: dict[str, Any]) -> pl.DataFrame:
         return table.clear()
     for name, value in keys.items():
         values = value if isinstance(value, list) else [value]
-        wanted = {*map(shown, values), *map(str, values)}  # an axis of mixed kinds has words
-        table = table.filter(pl.Series([shown(v) in wanted for v in table[name]], dtype=pl.Boolean))
+        named = [any(_same(measured, said) for said in values) for measured in table[name]]
+        table = table.filter(pl.Series(named, dtype=pl.Boolean))
     for name, value in fixed.items():
         cases = table["case"] if "case" in table.columns else [None] * table.height
         table = table.filter(pl.Series([_has(facts, case, name, value) for case in cases], dtype=pl.Boolean))
     return table
+
+
+def _same(measured: Any, said: Any) -> bool:
+    """Whether a value of an axis is the one that a row says; an axis of mixed kinds has words."""
+    if isinstance(measured, float | int) and isinstance(said, float | int) and bool not in (type(measured), type(said)):
+        return math.isclose(measured, said, rel_tol=1e-9)
+    return shown(measured) in (shown(said), str(said))
 
 
 def _key(row: dict[str, Any], column: str) -> str | None:

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from paceline.analyse.pairs import MOST
-from paceline.report.facts import ENDED, MOST_PAIRED, Facts
+from paceline.report.facts import MOST_PAIRED, OVER, Facts
 from paceline.report.names import counted, listed, plain, quoted, words
 from paceline.report.results import shown
 
@@ -15,6 +15,19 @@ HOW = "paired by seed, Holm-corrected, 5 %"
 
 
 def sentences(facts: Facts) -> tuple[str, str, str]:
+    """Of several data sets: what is best on each, what is tied on each, and what became of all runs."""
+    found = [_three(each) for each in facts.by_data.values()]
+    if len(found) == 1:
+        return found[0]
+    on = [f"On {name}: " for name in facts.by_data]
+    first, second = (
+        " ".join(f"{name}{three[place][:1].lower()}{three[place][1:]}" for name, three in zip(on, found, strict=True))
+        for place in (0, 1)
+    )
+    return first, second, _events(facts)
+
+
+def _three(facts: Facts) -> tuple[str, str, str]:
     if not facts.finished:
         return _nothing(facts), _no_comparison(facts), _events(facts)
     if facts.stops_at_goal and (fast := _fast(facts)):
@@ -178,7 +191,7 @@ def _why(facts: Facts) -> str:
 
 def _untried(facts: Facts) -> str:
     """The values of a compared axis of which no run has ended, where others of that axis have."""
-    ended = pl.col("status").is_in(ENDED)
+    ended = pl.col("status").is_in(OVER)
     said = []
     for name in facts.columns.compare:
         by = facts.runs.group_by(name, maintain_order=True).agg(ended.any().alias("ended"))

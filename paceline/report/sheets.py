@@ -1,23 +1,23 @@
 """The tables of an answer, each with its title and what a reader must know of it."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import polars as pl
 
 from paceline.analyse.intervals import summarise
 from paceline.report.columns import without_empty
-from paceline.report.devices import Scaled
 from paceline.report.facts import MOST_PAIRED, Facts
 from paceline.report.fit import fit_table
 from paceline.report.models import model_table
-from paceline.report.names import ALONE, listed, plain, size
+from paceline.report.names import ALONE, counted, listed, plain, size
 from paceline.report.noise import NOTE, noise_table
 from paceline.report.profiles import profile
 from paceline.report.published import Published
-from paceline.report.scaled import tables as scaling_tables
+from paceline.report.scaling.runs import Scaled
+from paceline.report.scaling.tables import tables as scaling_tables
 from paceline.report.sentences import HOW
-from paceline.report.timed import tables
+from paceline.report.sheet import Sheet
+from paceline.report.timing.tables import tables as timing_tables
 from paceline.report.wrong import mistakes_table, pairs_table
 
 _MEASURED = (
@@ -31,13 +31,6 @@ _MEASURED = (
     "wall_seconds",
 )
 TIED = "not separated"  # from the first, in the column `stands`
-
-
-class Sheet(NamedTuple):
-    key: str  # its file name
-    title: str
-    note: str
-    table: pl.DataFrame
 
 
 def sheets(
@@ -73,7 +66,8 @@ def _named(facts: Facts, table: pl.DataFrame) -> pl.DataFrame:
 
 def _best(facts: Facts) -> Iterator[Sheet]:
     of = facts.columns
-    table = facts.best.with_row_index("rank", 1).with_columns(pl.Series("stands", standings(facts), pl.String))
+    ranks = [rank for each in facts.by_data.values() for rank in range(1, each.best.height + 1)]
+    table = facts.best.with_columns(pl.Series("rank", ranks), pl.Series("stands", standings(facts), pl.String))
     names = [*of.setting, "mean", "low", "high", "sd", "n", "stands", "diverged", "failed", "note"]
     table = table.select("rank", *names)
     table = table.drop(_silent(table))
@@ -85,7 +79,8 @@ def _best(facts: Facts) -> Iterator[Sheet]:
         if TIED in table["stands"]
         else ""
     )
-    note = " ".join(filter(None, (size(facts.study), note, tested)))
+    apart = "Each data set is ranked and tested by itself." if len(facts.by_data) > 1 else ""
+    note = " ".join(filter(None, (size(facts.study), note, apart, tested)))
     yield Sheet(
         "best", _sized(facts, "Best of each compared setting"), note, _named(facts, table.rename({"mean": of.metric}))
     )
@@ -103,7 +98,12 @@ def _silent(table: pl.DataFrame) -> list[str]:
 
 
 def standings(facts: Facts) -> list[str]:
-    """How each compared setting stands to the first: best is said only where it is separated from all others."""
+    """How each compared setting stands to the first of its data set."""
+    return [said for each in facts.by_data.values() for said in _standings(each)]
+
+
+def _standings(facts: Facts) -> list[str]:
+    """Best is said only where it is separated from all others."""
     tied = dict(facts.ties.select("label", "tied_with_best").iter_rows())
     better = set(facts.ahead["a"])
     rivals = facts.best["mean"].count()
@@ -132,7 +132,8 @@ def standings(facts: Facts) -> list[str]:
 def _published(facts: Facts, found: Published | None) -> Iterator[Sheet]:
     if found and found.table.height:
         source = f" Source: {found.source}." if found.source else ""
-        missing = f" {found.unmatched} published rows name no setting of this study." if found.unmatched else ""
+        others = f"{counted(found.unmatched, 'published row')} {'names' if found.unmatched == 1 else 'name'}"
+        missing = f" {others} no setting of this study." if found.unmatched else ""
         smaller = f"{size(facts.study)} What was published is of the full one. " if facts.study.scale else ""
         judged = " A figure is reproduced that lies in the 95 % prediction interval of one more run, if that is narrow."
         note = f"{smaller}Measured here on the machine named under Methods.{judged}{source}{missing}"
@@ -152,13 +153,14 @@ def _claims(facts: Facts, said: Published | None) -> Iterator[Sheet]:
 
 
 def _timed(facts: Facts) -> Iterator[Sheet]:
-    for key, title, note, table in tables(facts):
-        yield Sheet(key, _sized(facts, title), note, table)
+    for sheet in timing_tables(facts):
+        yield sheet._replace(title=_sized(facts, sheet.title))
 
 
 def _scaled(facts: Facts, scaled: Scaled | None, price: float | None) -> Iterator[Sheet]:
-    for key, title, note, table in scaling_tables(scaled, price) if scaled else ():
-        yield Sheet(key, _sized(facts, title), note, without_empty(table) if table.height else table)
+    for sheet in scaling_tables(scaled, price) if scaled else ():
+        table = without_empty(sheet.table) if sheet.table.height else sheet.table
+        yield sheet._replace(title=_sized(facts, sheet.title), table=table)
 
 
 def _models(facts: Facts) -> Iterator[Sheet]:
@@ -203,6 +205,10 @@ def _mistakes(facts: Facts) -> Iterator[Sheet]:
 
 
 def _pairs(facts: Facts) -> Iterator[Sheet]:
+    if facts.exact:
+        note = "a is better than b by the difference, which is exact: the seeds change nothing."
+        yield Sheet("pairs", "Pair by pair", note, facts.pairs.select("a", "b", "difference"))
+        return
     capped = f" Only the best {MOST_PAIRED} are held against each other." if facts.best.height > MOST_PAIRED else ""
     corrected = f"; p_holm is corrected for all {facts.pairs.height:,} pairs" if facts.pairs.height > 1 else ""
     note = f"a is better than b by the difference, with its 95 % interval; paired by seed{corrected}.{capped}"
@@ -212,8 +218,9 @@ def _pairs(facts: Facts) -> Iterator[Sheet]:
 def _reached(facts: Facts) -> Iterator[Sheet]:
     if facts.target is None or facts.reached.is_empty():
         return
-    refused = facts.reached["refusal"].drop_nulls().unique().to_list() if "refusal" in facts.reached.columns else []
-    said = f" {' '.join(refused)}" if refused else ""
+    refused = "refusal" in facts.reached.columns and facts.reached["refusal"].is_not_null().any()
+    mend = " Seconds are blank where runs were not timed alone; `measure: time` in the study trains them one by one."
+    said = mend if refused else ""
     note = f"Medians over seeds; a run that never got there counts as later than all others, never as absent.{said}"
     title = f"To {facts.goal}"
     table = facts.reached.drop("refusal", strict=False).rename(

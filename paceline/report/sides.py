@@ -16,7 +16,7 @@ from paceline.plan.expand import expand
 from paceline.record.layout import StudyFolder, studies
 from paceline.record.machine import read_machine
 from paceline.record.reader import RunState, read_packs, read_rows, read_study, states
-from paceline.report.names import words
+from paceline.report.names import labels
 from paceline.spec import Run, Study, run_id
 from paceline.spec.run import construct
 
@@ -65,7 +65,7 @@ class Side:
 
     def data(self, member: Member) -> str | None:
         """The checksum of what a run was trained on."""
-        return (self.machine(member).get("data") or {}).get(str(member.run.data))
+        return member.details.get("data") or (self.machine(member).get("data") or {}).get(str(member.run.data))
 
 
 def records(path: Path) -> list[StudyFolder]:
@@ -86,7 +86,7 @@ def read(folder: StudyFolder) -> Side:
     placed = [({**({"case": t.case} if t.case else {}), **t.axes}, t) for t in trials]
     for axes, _ in placed:
         axes.pop("device", None)
-    said = _labels([axes for axes, _ in placed], study.name)
+    said = labels([axes for axes, _ in placed], study.name)
     members: dict[str, list[Member]] = defaultdict(list)
     seen = set[str]()
     for (axes, trial), label in zip(placed, said, strict=True):
@@ -97,17 +97,6 @@ def read(folder: StudyFolder) -> Side:
         member = Member(trial.id, trial.run, place, label, "device" in trial.axes, known.get(trial.id))
         members[_without_device(trial.run)].append(member)
     return Side(folder, study, members, read_rows(packs))
-
-
-def _labels(placed: list[dict[str, Any]], alone: str) -> list[str]:
-    """Every setting in words; where short ones would be the same for two of them, in longer ones."""
-    keys = [tuple((name, str(value)) for name, value in axes.items()) for axes in placed]
-    said: list[str] = []
-    for bare in (True, False):
-        said = [words(axes, list(axes), bare=bare) or alone for axes in placed]
-        if len(set(said)) == len(set(keys)):
-            return said
-    return [", ".join(f"{name} {value}" for name, value in key) or alone for key in keys]
 
 
 def _without_device(run: Run) -> str:

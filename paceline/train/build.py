@@ -71,7 +71,12 @@ def _maker(part: Part, folder: Path) -> Callable[..., Any]:
 
 
 def data(run: Run, files: Files, folder: Path) -> Dataset:
-    return dataset_of(run.data, files, folder, labelled=run.loss.entry is not None and run.loss.entry.task == "classes")
+    return dataset_of(run.data, files, folder, labelled=labelled(run))
+
+
+def labelled(run: Run) -> bool:
+    """Whether its loss needs classes."""
+    return run.loss.entry is not None and run.loss.entry.task == "classes"
 
 
 def dataset_of(part: Part, files: Files, folder: Path, *, labelled: bool = False) -> Dataset:

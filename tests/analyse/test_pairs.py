@@ -45,6 +45,18 @@ def test_a_difference_without_spread_is_separated() -> None:
     assert (line["p"], line["separated"], line["more_seeds"]) == (0, True, None)
 
 
+def test_results_that_agree_because_they_are_counted_are_not_exact() -> None:
+    """360 test images, one of them wrong with every seed of b, while the losses differ."""
+    table = table_of({"a": [1.0] * 3, "b": [1 - 1 / 360] * 3})
+    line = pairwise(table.with_columns(exact=False), metric="accuracy").row(0, named=True)
+    assert not line["separated"]
+    assert line["low"] < 0 < line["high"]
+    assert pairwise(table.with_columns(exact=True), metric="accuracy")["separated"].all()
+    far = table_of({"a": [1.0] * 3, "b": [1 - 1 / 360] * 3, "c": [0.8] * 3}).with_columns(exact=False)
+    known = pairwise(far, metric="accuracy").filter(pl.col("b") == "c")
+    assert known["separated"].all(), "many images apart is no chance"
+
+
 def test_differences_equal_by_chance_have_the_spread_of_the_results() -> None:
     """Two seeds, both 0.01 apart, while the results lie 0.2 apart."""
     line = pairwise(table_of({"a": [0.91, 0.71], "b": [0.9, 0.7]}), metric="accuracy").row(0, named=True)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from paceline.analyse.speed import NOISY, SHARED, SINGLE, UNMEASURED, UNPAIRED, speeds
 
 BASE = [100.0, 110.0, 90.0]
+PROBES = ("probe_before", "probe_after")
 
 
 def runs_of(
@@ -106,3 +107,16 @@ def test_swapping_the_reference_swaps_the_claim(first: list[float], data: st.Dat
     if abs(effect - 1.1) > 1e-6 and min(abs(there["ratio_low"] - 1), abs(there["ratio_high"] - 1)) > 1e-6:
         turned = {"faster": "slower", "slower": "faster"}
         assert back["claim"] == turned.get(there["claim"], there["claim"])
+
+
+def test_probes_are_compared_with_their_like() -> None:
+    """In bf16 the probe itself is twice as fast: that is no noise."""
+    table = runs_of({"base": BASE, "x": [150.0, 165.0, 135.0]}, (1.0, 1.1))
+    other = pl.col("label") == "x"
+    kinds = pl.when(other).then(pl.lit("bf16")).otherwise(pl.lit("fp32")).alias("probe_kind")
+    half = [pl.when(other).then(pl.col(name) / 2).otherwise(pl.col(name)).alias(name) for name in PROBES]
+    found = speeds(table.with_columns(*half), "base")
+    assert found["noise"].to_list() == pytest.approx([1.1, 2.2])
+    found = speeds(table.with_columns(*half, kinds), "base")
+    assert found["noise"].to_list() == pytest.approx([1.1, 1.1])
+    assert found["claim"].to_list() == ["reference", "faster"]

@@ -113,6 +113,12 @@ def test_chance_accuracy_is_stalled_though_the_loss_settled() -> None:
     assert table["reason"][0] == "accuracy began at 0.1 and ends at 0.1, and test loss falls no more"
 
 
+def test_a_good_start_is_not_stalled() -> None:
+    """Pre-trained weights begin at 0.95 and end at 0.965."""
+    table = judged({"a": {"loss": 0.1 + 0.1 * np.exp(-30 * X), "accuracy": 0.965 - 0.015 * np.exp(-30 * X)}})
+    assert table["verdict"].to_list() == ["converged"]
+
+
 def test_accuracy_alone_and_losses_below_zero_are_judged() -> None:
     table = judged({"a": {"accuracy": 0.9 - 0.8 * np.exp(-20 * X)}, "b": {"loss": -1 - X}, "c": {"loss": 1.0 - 2 * X}})
     assert table["verdict"].to_list() == ["converged", "still improving", "still improving"]

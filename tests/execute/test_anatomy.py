@@ -108,3 +108,9 @@ def test_a_team_that_fails_says_why():
 
 def _said():
     return {"data": "digits", "model": "softmax", "optimizer": "gd", "lr": 0.1, "steps": 1}
+
+
+def test_a_measurement_that_takes_too_long_is_given_up(monkeypatch):
+    monkeypatch.setattr("paceline.execute.anatomy.PATIENCE", 0.1)
+    with pytest.raises(DeviceError, match=r"not measured within 0.1 s. Try a smaller batch, or --no-mechanism."):
+        anatomy(RUN, 8, (4,))

@@ -105,3 +105,28 @@ def test_a_port_in_use_is_named(tmp_path):
     assert done.returncode == 2
     assert f"cannot meet at localhost:{port}" in done.stderr
     assert "Is the port in use?" in done.stderr
+
+
+TWICE = """
+import sys
+
+import paceline
+
+for file in sys.argv[2:]:
+    paceline.run(file, out=sys.argv[1])
+"""
+
+
+def test_a_script_may_run_one_study_after_another(tmp_path):
+    base = {**BASE, "device": "cpu", "devices": 2, "steps": 4}
+    files = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        files.append(str(write(tmp_path / name, base, name=name)))
+    (tmp_path / "twice.py").write_text(TWICE)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"]
+    meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]
+    command = [*torchrun, *meeting, str(tmp_path / "twice.py"), str(tmp_path / "runs"), *files]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert [standing(tmp_path / "runs" / name) for name in ("first", "second")] == [{"done": 1}, {"done": 1}]

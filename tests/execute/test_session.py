@@ -12,7 +12,7 @@ from PIL import Image
 
 from paceline import api
 from paceline.errors import RecordError, StudyError
-from paceline.execute import provenance
+from paceline.execute import checkpoints, datasets
 from paceline.execute import session as sessions
 from paceline.execute.session import Session, execute, open_session, set_stale_aside, unlike_data
 from paceline.record.claim import Claim
@@ -195,7 +195,7 @@ def test_staleness_is_of_a_run_not_of_its_pack(tmp_path: Path) -> None:
 
 @either_way
 def test_where_runs_go_on_that_were_broken_off(tmp_path: Path, stack: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", 0.0)
     file = write(tmp_path, {**SHORT, "steps": 400, "evaluate_every": 100}, repeat=2)
     assert opened(file, stack=stack).steps_kept == {}
     events = execute(opened(file, stack=stack))
@@ -242,7 +242,7 @@ def test_runs_are_stale_when_the_file_of_their_data_changed(tmp_path: Path, stac
     read.touch()
     assert opened(tmp_path / "s.yaml").stale == frozenset(), "what it holds is the same"
     table(read, 2)
-    provenance._datasets.clear()
+    datasets._datasets.clear()
     session = opened(write(tmp_path, {**SHORT, "data": data}, repeat=3), stack=stack)
     before = set(session.runs)
     assert (session.stale, len(before)) == (before, 2)

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 
 from paceline import api
 from paceline.errors import RecordError
-from paceline.execute import provenance
+from paceline.execute import checkpoints, datasets
 from paceline.execute.events import Event
 from paceline.execute.worker import work
 from paceline.record.claim import Claim
@@ -120,7 +120,7 @@ def test_all_runs_of_a_stack_that_was_stopped_are_interrupted(tmp_path: Path) ->
 def test_a_run_that_ended_after_the_checkpoint_is_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(provenance, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", 0.0)
     cases = {"short": {"steps": 4}, "long": {}, "other": {"lr": 0.2}}
     pack, record = prepare(tmp_path, {**DOUBLE, "steps": 8}, stack=True, cases=cases)
     events = work(pack, job(record, tmp_path), never)
@@ -172,7 +172,7 @@ def test_a_stack_whose_origin_has_changed_starts_anew(tmp_path: Path, change: st
     assert "checkpoint" in files(record)
     assert [starts(record, run) for run, _ in statuses_of(record)] == [1, 1, 1]
     number.write_text("2") if change == "the data" else source.write_text(OWN + "# changed\n")
-    provenance._datasets.clear()
+    datasets._datasets.clear()
     list(work(pack, job(record, tmp_path), never))
     assert [starts(record, run) for run, _ in statuses_of(record)] == [2, 2, 2]
     assert {run["timing"] for run in details(record)} == {"stacked"}
@@ -275,7 +275,7 @@ def test_a_stack_that_breaks_half_way_is_trained_in_a_row_from_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One run's schedule gives no number at step 4, and only that run fails for it."""
-    monkeypatch.setattr(provenance, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", 0.0)
     (tmp_path / "bent_of_test_stacked.py").write_text(
         "def bent(step, total, broken=False):\n    return float('nan') if broken and step == 4 else 1.0\n"
     )
@@ -397,7 +397,7 @@ def test_a_stack_that_somebody_has_is_skipped(tmp_path: Path) -> None:
 
 def test_checkpoints_come_at_their_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pack, record = prepare(tmp_path, DOUBLE, stack=True, repeat=2)
-    monkeypatch.setattr(provenance, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", 0.0)
     seen = [("checkpoint" in files(record)) for event in work(pack, job(record, tmp_path), never) if event.step == 2]
     assert seen == [True]
     assert "checkpoint" not in files(record)

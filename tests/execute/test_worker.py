@@ -17,9 +17,10 @@ from PIL import Image
 from paceline import api
 from paceline.data.picture import png
 from paceline.errors import RecordError
-from paceline.execute import provenance
+from paceline.execute import checkpoints, datasets
 from paceline.execute.events import Event
 from paceline.execute.job import Job
+from paceline.execute.waiting import runs_of
 from paceline.execute.worker import work
 from paceline.record.claim import Claim
 from paceline.record.examined import read_examined
@@ -73,8 +74,8 @@ def test_mistakes_are_pictured_from_the_data_of_their_run(tmp_path: Path) -> Non
     found = read_examined(StudyFolder(record), [(run, pack) for run in told.wanted])
     wrong = [{mistake.index for mistake in each.worst} for each in found.values()]
     assert set.intersection(*wrong)
-    for name, run in provenance.members(StudyFolder(record).pack(pack)):
-        examples = provenance.dataset(run, told).test.x
+    for name, run in runs_of(StudyFolder(record).pack(pack)):
+        examples = datasets.dataset(run, told).test.x
         assert all(mistake.png == png(examples[mistake.index]) for mistake in found[name].worst)
 
 
@@ -204,7 +205,7 @@ def test_a_claim_lost_to_another_host_stops_the_work_without_a_word_in_the_recor
 
 def test_checkpoints_come_at_their_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pack, record = prepare(tmp_path, SHORT)
-    monkeypatch.setattr(provenance, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", 0.0)
     seen = [("checkpoint" in files(record)) for event in work(pack, job(record, tmp_path), never) if event.step == 2]
     assert seen == [True]
     assert "checkpoint" not in files(record)

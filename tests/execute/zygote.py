@@ -83,13 +83,13 @@ class Zygote:
 def _become(argv: list[str], log: str, checkpoint_seconds: float, file_size: int | None) -> None:
     """The forked process: as if `paceline ARGV` had been typed."""
     from paceline import cli
-    from paceline.execute import provenance, session
+    from paceline.execute import checkpoints, session
 
     os.setpgid(0, 0)
     for handle, name, mode in ((0, os.devnull, os.O_RDONLY), (1, log, os.O_CREAT | os.O_WRONLY | os.O_APPEND)):
         os.dup2(os.open(name, mode), handle)
     os.dup2(1, 2)
-    provenance.CHECKPOINT_SECONDS = checkpoint_seconds
+    checkpoints.CHECKPOINT_SECONDS = checkpoint_seconds
     session.usable_cores = lambda: 1  # two threads of a busy machine wait for each other at every step
     if file_size is not None:
         import resource

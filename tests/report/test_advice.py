@@ -36,7 +36,7 @@ from paceline.spec import Run
 
 from .recorded import DIGITS, Made, learning, made
 from .sharing import STRONG, TARGET, four_cores, shared
-from .test_usage import LOADERS, known_of, result, spent, status, timed
+from .test_timing import LOADERS, known_of, result, spent, status, timed
 
 BATCHES = """
 name: batches
@@ -88,7 +88,7 @@ def study(
     price = more.pop("price", None)
     found: Made = made(text, row, **more)
     columns = [pl.lit(value).alias(name) for name, value in (noted or {}).items()]
-    return advise(answer(replace(found, runs=found.runs.with_columns(*columns, pack=pl.lit("p")))), price)
+    return advise(answer(replace(found, runs=found.runs.with_columns(*columns, pack=pl.lit("p"))), price=price))
 
 
 def named(found: Advised, words: str) -> Advice:
@@ -233,16 +233,17 @@ def test_dominated_settings_are_stopped_but_not_one_that_may_be_sooner():
     tops = {"gd": 0.9, "adam": 0.89, "rmsprop": 0.5}
     spread = {"gd": 1.0, "adam": 40.0, "rmsprop": 2.0}
     slow = study(OPTIMIZERS, lambda r: tops[r.optimizer.name], spread=lambda r: spread[r.optimizer.name])
-    one = named(slow, "stop rmsprop: dominated by gd")
+    one = named(slow, "drop rmsprop from the study: gd is better and no later")
     assert (one.kind, one.sure) == (RESOURCES, SHOWN)
-    assert "4 of 12 runs" in one.evidence
+    assert one.gain is not None
+    assert one.gain.said == "8 runs instead of 12"
     quick = study(
         OPTIMIZERS,
         lambda r: tops[r.optimizer.name],
         lambda r: 0.2 if r.optimizer.name == "rmsprop" else 1.0,
         spread=lambda r: spread[r.optimizer.name],
     )
-    assert "dominated" not in changes(quick)
+    assert "from the study" not in changes(quick)
 
 
 def test_a_setting_whose_best_lies_at_an_edge_is_not_called_dominated():
@@ -253,14 +254,14 @@ def test_a_setting_whose_best_lies_at_an_edge_is_not_called_dominated():
 
     text = DIGITS.replace("[gd, adam, rmsprop]", "[adam, rmsprop, gd]").replace("[0.1, 0.01, 0.001]", "[0.01, 0.001]")
     found = advise(answer(made(text, rising)))
-    assert "dominated" not in changes(found)
+    assert "from the study" not in changes(found)
     edge = named(found, "try lr above 0.01")
     assert (edge.kind, edge.gain) == (KNOW, None)
     assert "the largest tried" in edge.evidence
 
 
 def test_tied_settings_are_not_said_and_seeds_are_priced():
-    found = advise(answer(made(DIGITS, learning)), 2.0)
+    found = advise(answer(made(DIGITS, learning), price=2.0))
     assert "Which of adam and rmsprop has the best accuracy: not separated" in refused(found)
     seeds = [one for one in found.advice if "to separate" in one.change]
     assert all(
@@ -282,7 +283,7 @@ def test_a_stable_curve_is_cut_short():
 
 
 def test_devices_that_gain_and_devices_that_do_not(tmp_path: Path):
-    gains = advise(shared(STRONG, tmp_path / "gains"), 3.0)
+    gains = advise(shared(STRONG, tmp_path / "gains", price=3.0))
     one = named(gains, "use 8 devices instead of 1")
     assert (one.kind, one.sure) == (TIME, SHOWN)
     assert "times the device-hours" in one.price
@@ -311,7 +312,7 @@ def test_oversubscribed_devices_are_refused(tmp_path: Path):
 
 def test_loader_workers(tmp_path: Path):
     found = advise(known_of(LOADERS, tmp_path))
-    one = named(found, "give a DataLoader 2 workers")
+    one = named(found, "use 2 DataLoader workers")
     assert (one.kind, one.sure) == (RESOURCES, SHOWN)
     assert "more gain nothing" in one.change
 

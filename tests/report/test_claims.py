@@ -235,7 +235,13 @@ def test_over_an_axis_of_draws_each_value_counts_once():
         "cases: {big: {batch: 50}, small: {batch: 10}}\ncompare: {", "compare: {data.seed: [0, 1, 2, 3], "
     )
     claim = {"order": [ADAM, GD], "over": "data.seed"}
-    found = judged(claim, text=text.replace("repeat: 4", "repeat: 2"))
+
+    def split(trial, step):
+        row = learning(trial, step)
+        shift = 0.001 * dict(trial.run.data.args).get("seed", 0) * (1 if trial.run.optimizer.name == "adam" else -1)
+        return row | {"accuracy": row["accuracy"] + shift}
+
+    found = judged(claim, text=text.replace("repeat: 4", "repeat: 2"), row=split)
     assert (found.verdict, "n = 4)" in found.why) == ("reproduced", True), found
     one = judged(claim, text=text.replace("[0, 1, 2, 3]", "[0, 1]").replace("repeat: 4", "repeat: 8"))
     assert "n = 2)" in one.why
@@ -430,3 +436,31 @@ def test_every_claim_of_the_gallery_names_settings_of_its_study(name: str):
     sizes = [gather(made(json.dumps(study), learning, steps=range(0, 101, 50))) for study in said]
     for row in rows:
         assert any(settings(facts, row).height for facts in sizes), row
+
+
+@pytest.mark.parametrize(
+    ("bound", "verdict"),
+    [
+        ({"at_least": 0.9}, "reproduced"),
+        ({"at_least": 0.95}, "not separated"),
+        ({"at_most": 0.9}, "contradicted"),
+        ({"at_most": 0.2, "of": "loss"}, "reproduced"),
+        ({}, "not judged"),
+    ],
+)
+def test_where_settings_end(bound: dict[str, Any], verdict: str):
+    found = judged({"ends": [ADAM, RMSPROP], **bound})
+    assert found.verdict == verdict, found
+
+
+def test_curves_that_never_become_stable_are_not_dropped():
+    """Of gd every second curve rises to the end."""
+
+    def rising(trial, step):
+        slow = trial.run.optimizer.name == "gd" and trial.run.seed % 2
+        values = dict.fromkeys(("accuracy", "validation_accuracy"), 0.1 + step / 500)
+        return learning(trial, step) | (values if slow else {})
+
+    found = judged({"order": [ADAM, GD], "of": "epochs to stable"}, row=rising, steps=range(0, 301, 10))
+    assert found.verdict == "not testable here"
+    assert "curves became stable at no epoch" in found.why

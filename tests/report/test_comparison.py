@@ -370,3 +370,11 @@ def test_a_browser_without_network_draws_the_chart(sides: tuple[Path, Path], tmp
     assert 'data-drawn="all"' in done.stdout
     assert "could not be drawn" not in re.sub(r"<script.*?</script>", "", done.stdout, flags=re.S)
     assert done.stdout.count("<svg") >= 1
+
+
+def test_a_run_is_known_by_the_data_that_it_saw_itself(tmp_path):
+    """machine.json has what the last run of the pack saw."""
+    a = record(tmp_path / "a", data="sha256:aaaa")
+    b = record(tmp_path / "b", data="sha256:bbbb")
+    with pytest.raises(RecordError, match="other data: digits is aaaa in A, bbbb in B"):
+        compare(a, b)

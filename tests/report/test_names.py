@@ -2,7 +2,7 @@
 
 import pytest
 
-from paceline.report.names import listed, quoted
+from paceline.report.names import labels, listed, quoted
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_list_in_a_sentence(items: list[str], said: str) -> None:
         ("adam", "adam"),
         ("adam / batch 50", "adam / batch 50"),
         ("[64]", "[64]"),
-        ("workers 0 / no pin_memory", "workers 0 / no pin_memory"),
+        ("workers 0 / pin_memory off", "workers 0 / pin_memory off"),
         ("batch 16 / 0 workers", "batch 16 / 0 workers"),
         ("from scratch", "'from scratch'"),
         ("ours, fp32", "'ours, fp32'"),
@@ -35,3 +35,11 @@ def test_a_list_in_a_sentence(items: list[str], said: str) -> None:
 )
 def test_a_setting_in_a_sentence(label: str, said: str) -> None:
     assert quoted(label) == said
+
+
+def test_values_that_look_alike_keep_their_own_labels() -> None:
+    """Four digits would make 1 of both."""
+    rows = [{"optimizer.beta2": 0.99999}, {"optimizer.beta2": 0.999999}]
+    assert labels(rows, "-") == ["optimizer.beta2 0.99999", "optimizer.beta2 0.999999"]
+    assert labels([{"lr": 0.1}, {"lr": 0.01}], "-") == ["lr 0.1", "lr 0.01"]
+    assert labels([{"lr": None}], "alone") == ["alone"]

@@ -20,7 +20,7 @@ from paceline.report.figures import latex, tables, write_figures
 from paceline.report.formats import tex
 from paceline.report.markup import LONG, prose, table_html, text_html, texts_of
 from paceline.report.page import page, write_page
-from paceline.report.sheets import Sheet
+from paceline.report.sheet import Sheet
 
 from .recorded import DIGITS, TOPS, learning, made
 

@@ -127,3 +127,15 @@ def test_an_axis_may_share_its_name_with_a_measured_column(tmp_path):
     assert table["axis.loss"].to_list() == ["softmax_ce", "mse"]
     assert table["loss"].to_list() == [0.5, 0.5]
     assert join_rows(trials, rows)["axis.loss"].n_unique() == 2
+
+
+def test_a_cell_of_several_lines_stays_one_row() -> None:
+    table = pl.DataFrame({"run|id": ["a"], "reason": ["Error:\n  size mismatch | 3"]})
+    assert render(table, "md", "Which\nfailed?").splitlines() == [
+        "**Which failed?**",
+        "",
+        "| run\\|id | reason |",
+        "| --- | --- |",
+        "| a | Error: size mismatch \\| 3 |",
+    ]
+    assert "% Which failed?" in render(table, "latex", "Which\nfailed?")

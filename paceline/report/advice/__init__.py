@@ -25,31 +25,17 @@ from paceline.report.advice.shorter import epochs
 from paceline.report.advice.waits import waiting
 from paceline.report.answer import Answer
 from paceline.report.names import titled
-from paceline.report.scaled import check_price
 from paceline.spec import Study
 
 __all__ = ["RULE", "Advice", "Advised", "Unsaid", "advise"]
 
 WIDTH = 100
-ADVISERS: tuple[Callable[[Seen], Iterator[Advice]], ...] = (
-    quicker,
-    better,
-    devices,
-    epochs,
-    workers,
-    dominated,
-    unfinished,
-    repetitions,
-    seeds,
-    edges,
-    compared_edges,
-    waiting,
-    useful_batch,
-)
+Advisers = tuple[Callable[[Seen], Iterator[Advice]], ...]
+OF_RESULTS: Advisers = (quicker, better, epochs, dominated, seeds, edges, compared_edges, useful_batch)
+OF_RUNS: Advisers = (devices, workers, unfinished, repetitions, waiting)
 REFUSERS: tuple[Callable[[Seen], Iterator[Unsaid]], ...] = (
     unsaid.runs,
     unsaid.repetitions,
-    unsaid.best,
     unsaid.seconds,
     unsaid.devices,
     unsaid.workers,
@@ -103,15 +89,30 @@ class Advised:
         return self.text
 
 
-def advise(answer: Answer, price: float | None = None) -> Advised:
-    """`price`: of a device-hour."""
-    check_price(price)
-    seen = Seen(answer.facts, answer.scaled, price)
+def advise(answer: Answer) -> Advised:
+    seen = Seen(answer.facts, answer.scaled, answer.price)
     if not seen.best:
         why = answer.sentences[0].rstrip(".")
         return Advised(answer.study, (), (Unsaid("What to change", f"{why[:1].lower()}{why[1:]}"),))
-    found = ranked([one for make in ADVISERS for one in make(seen)])
-    return Advised(answer.study, tuple(_once(found)), tuple(each for make in REFUSERS for each in make(seen)))
+    apart = _by_data(seen)
+    found = [one for make in OF_RUNS for one in make(seen)]
+    found += [_on(name, one) for name, part in apart.items() for make in OF_RESULTS for one in make(part)]
+    open_ = [Unsaid(f"{each.what}{name}", each.why) for name, part in apart.items() for each in unsaid.best(part)]
+    refused = [each for make in REFUSERS for each in make(seen)]
+    return Advised(answer.study, tuple(_once(ranked(found))), (*open_, *refused))
+
+
+def _by_data(seen: Seen) -> dict[str, Seen]:
+    """What was seen of each data set with a result, by the words that name it where there are several."""
+    parts = seen.facts.by_data
+    if len(parts) == 1:
+        return {"": seen}
+    apart = {f" on {name}": Seen(facts, seen.scaled, seen.price) for name, facts in parts.items()}
+    return {name: part for name, part in apart.items() if part.best}
+
+
+def _on(name: str, one: Advice) -> Advice:
+    return one._replace(change=f"{name.strip()}, {one.change}") if name else one
 
 
 def _once(found: list[Advice]) -> list[Advice]:

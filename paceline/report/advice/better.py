@@ -72,11 +72,12 @@ def dominated(seen: Seen) -> Iterator[Advice]:
     changes = {label: change for label in worse if (change := seen.change(best, label))}
     name, near = min(changes.items(), key=lambda each: each[1].value)
     ends = interval(near.low, near.high, near.n)
-    evidence = f"the nearest, {seen.short(name)}, is {shown(near.value)} behind ({ends}), {HOW}; none is sooner"
+    evidence = f"the nearest, {seen.short(name)}, is {shown(near.value)} behind ({ends}), {HOW}"
     sure = by_seeds(min(change.n for change in changes.values()))
+    these = listed(map(seen.short, worse), 6)
     yield Advice(
         RESOURCES,
-        f"stop {listed(map(seen.short, worse), 6)}: dominated by {seen.short(best)}",
+        f"drop {these} from the study: {seen.short(best)} is better and no later",
         *_saved(seen, worse, sure, evidence),
     )
 
@@ -106,6 +107,7 @@ def _saved(seen: Seen, labels: list[str], sure: str, evidence: str) -> tuple[Gai
     """Their share of the study's runs."""
     runs = seen.facts.runs.unique("run")
     mine = runs.filter(pl.col("label").is_in(labels)).height
-    ratio = runs.height / (runs.height - mine)
-    gain = Gain(ratio, ratio, ratio, None, "times fewer runs for the same study")
-    return gain, sure, f"{evidence}; {mine:,} of {counted(runs.height, 'run')} went there", "none"
+    left = runs.height - mine
+    ratio = runs.height / left
+    gain = Gain(ratio, ratio, ratio, None, f"{counted(left, 'run')} instead of {runs.height:,}")
+    return gain, sure, evidence, "none"

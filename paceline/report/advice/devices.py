@@ -10,10 +10,10 @@ from paceline.report.advice.faster import loose
 from paceline.report.advice.kinds import RESOURCES, SHOWN, TIME, TRADE, Advice, Gain, by_seeds, interval, ranked
 from paceline.report.advice.prices import joined, loses, result
 from paceline.report.advice.seen import KEPT, LOST, Seen
-from paceline.report.devices import Scaled
 from paceline.report.names import counted
 from paceline.report.results import shown
-from paceline.report.scaled import GOAL, SPEED, TURNAROUND
+from paceline.report.scaling.runs import Scaled
+from paceline.report.scaling.tables import GOAL, SPEED, TURNAROUND
 from paceline.report.sentences import Row
 
 SAID = 2  # settings of which devices are advised
@@ -113,7 +113,7 @@ def _fewer(seen: Seen, found: Scaled, step: Step) -> Advice:
         f"{row['scaling']} scaling, paired by seed: {counted(step.many, 'device')} are {shown(row['speedup'])} "
         f"{_what(found, step)} ({ends}); at most {WORTH:g} is no gain"
     )
-    change = f"{_named(step, step.few, step.many)}: more gain nothing"
+    change = f"{_named(step, step.few, step.many)}: the others gain nothing"
     price = joined(_result(seen, *reversed(step.labels)), _paid(seen, step, step.few, step.many))
     return Advice(RESOURCES, change, gain, by_seeds(row["pairs"]), evidence, price)
 

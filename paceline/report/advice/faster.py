@@ -22,7 +22,7 @@ from paceline.report.advice.kinds import (
     ranked,
 )
 from paceline.report.advice.prices import joined, loses, memory, paid, result
-from paceline.report.advice.seen import KEPT, OPEN, Seen
+from paceline.report.advice.seen import KEPT, LOST, OPEN, Seen
 from paceline.report.names import counted, listed, plain
 from paceline.report.results import shown
 from paceline.report.sentences import Row
@@ -80,7 +80,7 @@ def _may_say(seen: Seen, row: Row, column: str) -> bool:
 
 def _advice(seen: Seen, row: Row, first: Row, column: str) -> Advice:
     label, gain = row["label"], Gain(row["ratio"], row["ratio_low"], row["ratio_high"], row["pairs"], _of(seen, column))
-    kept, most = _kept(seen, label) if column == WHOLE else (KEPT, _by_grid(seen, row, first, column))
+    kept, most = _kept(seen, label) if column == WHOLE else _met(seen, row, first, column)
     return Advice(
         TIME if kept == KEPT else TRADE,
         f"{seen.instead(label, seen.first)}{loses(seen, seen.change(label, seen.first), kept)}",
@@ -96,6 +96,13 @@ def _kept(seen: Seen, label: str) -> tuple[str, str]:
     kept, most = seen.kept(label, seen.first)
     met = seen.hits.filter(pl.col("label") == seen.first)["goal_steps"].is_not_null().all()
     return (OPEN, max(most, LIKELY, key=SURE.index)) if kept == KEPT and met else (kept, most)
+
+
+def _met(seen: Seen, row: Row, first: Row, column: str) -> tuple[str, str]:
+    """What meets the goal has the same result, unless it goes on and is shown to end worse."""
+    kept, _ = seen.kept(row["label"], seen.first)
+    worse = kept == LOST and not seen.facts.stops_at_goal
+    return LOST if worse else KEPT, _by_grid(seen, row, first, column)
 
 
 def _by_grid(seen: Seen, row: Row, first: Row, column: str) -> str:
@@ -161,14 +168,14 @@ def _enough(row: Row, rows: pl.DataFrame) -> Advice:
     """By the group in which more workers gain the most."""
     few, many = row["saturated_at"], row["against"]
     of = listed([said for each in rows.iter_rows(named=True) if (said := where(each))])
-    least = f"give a DataLoader {'no workers' if few == 0 else counted(few, 'worker')}"
+    least = f"use {'no DataLoader workers' if few == 0 else counted(few, 'DataLoader worker')}"
     ends = interval(1 / row["ratio_high"], 1 / row["ratio_low"], row["pairs"])
     speed = f"{shown(1 / row['ratio'])} times the samples a second of {counted(many, 'worker')}"
-    saved = float(many - few)
+    saved = many - few
     return Advice(
         RESOURCES,
-        f"{least}{f' ({of})' if of else ''}: more gain nothing",
-        Gain(saved, saved, saved, None, f"worker process{'' if saved == 1 else 'es'} saved", ratio=False),
+        f"{least}{f' ({of})' if of else ''}: {'they' if few == 0 else 'more'} gain nothing",
+        Gain(saved, saved, saved, None, f"{saved} worker process{'' if saved == 1 else 'es'} saved", ratio=False),
         by_seeds(row["pairs"]),
         f"{counted(few, 'worker')} train {speed} ({ends}, paired by seed)",
         "none in the result: the same batches",

@@ -23,13 +23,14 @@ class Gain(NamedTuple):
     low: float | None
     high: float | None
     n: int | None  # None where the value is counted, not estimated
-    of: str  # what the value is, in words that follow it
+    of: str  # what the value is, in words that follow it; where it is counted, all that is said
     ratio: bool = True
 
     @property
     def said(self) -> str:
-        ends = "counted, so exact" if self.n is None else interval(self.low, self.high, self.n)
-        return f"{shown(self.value)} {self.of} ({ends})"
+        if self.n is None:
+            return self.of
+        return f"{shown(self.value)} {self.of} ({interval(self.low, self.high, self.n)})"
 
     @property
     def certain(self) -> float:

@@ -9,12 +9,12 @@ from paceline.report.advice.allowed import beyond
 from paceline.report.advice.kinds import ENOUGH, HINT, KNOW, LIKELY, Advice
 from paceline.report.advice.prices import asked, each, spent
 from paceline.report.advice.seen import Seen
-from paceline.report.facts import ENDED
+from paceline.report.facts import OVER
 from paceline.report.names import counted, listed, plain
 from paceline.report.noise import STRETCHES, noise_table
 from paceline.report.results import shown
 from paceline.report.sentences import HOW
-from paceline.report.usage import PIPELINE
+from paceline.report.timing.measured import PIPELINE
 from paceline.spec import Run
 
 VALUES = 3  # of a compared axis, from which its edge says something
@@ -31,10 +31,10 @@ def unfinished(seen: Seen) -> Iterator[Advice]:
     """The runs that the study still lacks."""
     table = seen.facts.runs.unique("run")
     left = table.filter(pl.col("status").is_in(["queued", "interrupted"]))
-    ended = seen.facts.count(*ENDED)
+    ended = seen.facts.count(*OVER)
     if left.is_empty() or not ended:
         return
-    gpu = sum(on_gpu(seen.known[run]) for run in left["run"])
+    gpu = 0 if seen.had_gpu else sum(on_gpu(seen.known[run]) for run in left["run"])
     where = "" if not gpu else " on a GPU" if gpu == left.height else f", {gpu} of them on a GPU"
     seconds = each(seen, table) * left.height
     price = "" if gpu == left.height else f"about {spent(seconds)} if they take what the others took"

@@ -5,7 +5,7 @@ import polars as pl
 from paceline.report.advice.kinds import interval
 from paceline.report.advice.seen import KEPT, Change, Seen
 from paceline.report.columns import GB
-from paceline.report.facts import ENDED
+from paceline.report.facts import OVER
 from paceline.report.methods import totals
 from paceline.report.names import counted
 from paceline.report.results import shown
@@ -38,8 +38,8 @@ def changed(seen: Seen, change: Change) -> str:
     if change.value == 0:
         return f"none in {metric} on average ({said})"
     word = "higher" if (change.value > 0) == seen.facts.columns.higher else "lower"
-    gained = change.separated and change.value > 0
-    what = f"none in {metric}, which is" if gained else metric
+    gained = change.value > 0
+    what = f"none{'' if change.separated else ' seen'} in {metric}, which is" if gained else metric
     return f"{what} {shown(abs(change.value))} {word} ({said})"
 
 
@@ -104,11 +104,13 @@ def asked(seen: Seen, labels: list[str], seeds: int, *, every: bool = False, tim
 
 def each(seen: Seen, runs: pl.DataFrame) -> float:
     """Machine seconds of one of these runs, by those that ended; one of a stack has its share of the stack's."""
-    ended = runs.filter(pl.col("status").is_in(ENDED)).unique("run")
+    ended = runs.filter(pl.col("status").is_in(OVER)).unique("run")
     stacked = (pl.col("timing") == "stacked").fill_null(False)
     seconds = totals(ended.filter(~stacked))[2]
-    for (pack,), mine in ended.filter(stacked).group_by("pack"):
-        whole = seen.facts.runs.filter(stacked, pl.col("pack").eq_missing(pl.lit(pack))).unique("run")
+    by = [name for name in ("pack", "stack") if name in ended.columns]
+    for key, mine in ended.filter(stacked).group_by(by):
+        same = [pl.col(name).eq_missing(pl.lit(value)) for name, value in zip(by, key, strict=True)]
+        whole = seen.facts.runs.filter(stacked, *same).unique("run")
         seconds += totals(whole)[2] * mine.height / whole.height
     return seconds / ended.height if ended.height else 0.0
 

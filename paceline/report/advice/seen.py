@@ -9,10 +9,10 @@ import polars as pl
 from paceline.analyse.speed import speeds
 from paceline.analyse.target import to_target
 from paceline.report.advice.kinds import HINT, LIKELY, SHOWN
-from paceline.report.devices import Scaled
-from paceline.report.facts import ENDED, Facts
+from paceline.report.facts import OVER, Facts
 from paceline.report.names import quoted, words
 from paceline.report.results import shown
+from paceline.report.scaling.runs import Scaled
 from paceline.report.sentences import Row, at
 from paceline.spec import Run
 
@@ -43,6 +43,11 @@ class Seen:
     @property
     def known(self) -> Mapping[str, Run]:
         return self.facts.known
+
+    @property
+    def had_gpu(self) -> bool:
+        """Whether runs were trained on one: then those that wait for a GPU only wait their turn."""
+        return "cuda" in self.facts.devices.values()
 
     @cached_property
     def best(self) -> dict[str, Row]:
@@ -79,7 +84,9 @@ class Seen:
         return {name for name in Run.model_fields if getattr(one, name) != getattr(two, name)}
 
     def comparable(self, label: str) -> bool:
-        """Whether the setting has as many devices as the first; what more of them do is told apart."""
+        """Whether the setting has the data of the first and as many devices; what more of them do is told apart."""
+        if self.facts.data_of[label] != self.facts.data_of[self.first]:
+            return False
         return self.scaled is None or self.run(label).devices == self.run(self.first).devices
 
     def instead(self, label: str, other: str) -> str:
@@ -130,7 +137,7 @@ class Seen:
         """The runs that ended with `goal_steps` and `goal_seconds`, null for a setting of which any run misses it, and
         with `seconds` of the whole training, null for a run that broke off."""
         facts = self.facts
-        ended = facts.at_best.filter(pl.col("status").is_in(ENDED)).unique(["run", "label"], maintain_order=True)
+        ended = facts.at_best.filter(pl.col("status").is_in(OVER)).unique(["run", "label"], maintain_order=True)
         if facts.target is None:
             none = [pl.lit(None, pl.Float64).alias(name) for name in ("goal_steps", "goal_seconds")]
             return self.done.with_columns(none)

@@ -47,7 +47,7 @@ def _stop(seen: Seen, label: str) -> Iterator[Advice]:
     yield Advice(
         TIME,
         f"stop {seen.short(label)} after {last} of {whole} epochs{loses(seen, change, kept)}",
-        Gain(ratio, ratio, ratio, None, "times less training"),
+        Gain(ratio, ratio, ratio, None, f"{counted(last, 'epoch')} instead of {whole}"),
         by_seeds(n, most=max(most, LIKELY, key=SURE.index) if scheduled else most),
         f"the held-out curve is stable from {each} on ({counted(n, 'seed')}, the latest counts)",
         f"{changed(seen, change)}{changes}",

@@ -10,10 +10,10 @@ from paceline.report.advice.faster import GOAL, WHOLE, where
 from paceline.report.advice.kinds import ENOUGH, Unsaid
 from paceline.report.advice.learn import FAR, on_gpu
 from paceline.report.advice.seen import Seen
-from paceline.report.devices import Scaled
 from paceline.report.names import counted, listed, quoted
 from paceline.report.results import shown
-from paceline.report.scaled import SPEED, worded
+from paceline.report.scaling.runs import Scaled
+from paceline.report.scaling.tables import SPEED, worded
 from paceline.report.sentences import HOW, Row
 
 MOST = 3  # names in one line
@@ -31,7 +31,7 @@ def runs(seen: Seen) -> Iterator[Unsaid]:
     if left.height:
         why = f"{left.height} of {counted(table.height, 'run')} have not ended"
         yield Unsaid("What the missing runs would change", why)
-    gpu = [run for run in left["run"] if on_gpu(seen.known[run])]
+    gpu = [] if seen.had_gpu else [run for run in left["run"] if on_gpu(seen.known[run])]
     if gpu:
         pinned = any(seen.known[run].loader and seen.known[run].loader.pin_memory for run in gpu)  # type: ignore[union-attr]
         what = "Whether a GPU or pinned memory pays" if pinned else "What a GPU would do"
@@ -75,7 +75,7 @@ def best(seen: Seen) -> Iterator[Unsaid]:
     mine = (pl.col("a") == first) | (pl.col("b") == first)
     pairs = facts.pairs.filter(mine, ~pl.col("separated"))
     far = pairs.filter(pl.col("more_seeds").is_null() | (pl.col("more_seeds") > FAR)).height
-    seeds = f"; for {far} of them {FAR} more seeds would not do" if far else ""
+    seeds = f"; {FAR} more seeds would not separate {far} of them" if far else ""
     yield Unsaid(
         f"Which of {listed(map(seen.short, tied), MOST)} has the best {facts.columns.metric}",
         f"not separated ({HOW}, n = {seen.best[first]['n']} seeds){seeds}",

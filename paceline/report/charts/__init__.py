@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from paceline.record.reader import SCHEMA
 from paceline.report.charts.confusion import confusion_chart, confusion_numbers
 from paceline.report.charts.curves import caption, curve_chart, curve_numbers
-from paceline.report.charts.devices import scaling_figures
 from paceline.report.charts.forest import forest_chart, forest_numbers
 from paceline.report.charts.look import Figure, spans_decades, spec
 from paceline.report.charts.multiples import multiples_chart, multiples_numbers
+from paceline.report.charts.scaling import scaling_figures
+from paceline.report.charts.timing import OVER_TIME, along, bar_chart, bar_numbers, over_time
 from paceline.report.charts.tuned import heat_chart, heat_numbers, sensitivity_chart, sensitivity_numbers
-from paceline.report.charts.usage import OVER_TIME, along, bar_chart, bar_numbers, over_time
-from paceline.report.devices import Scaled
 from paceline.report.facts import Facts
 from paceline.report.names import plain
+from paceline.report.scaling.runs import Scaled
 from paceline.spec.run import NOISE
 
 PARAMETERS = 6  # drawn at most

@@ -47,11 +47,16 @@ def _name(row: dict[str, object]) -> str:
 
 
 def _behind(facts: Facts, top: pl.DataFrame) -> pl.DataFrame:
-    """Differences from the best, all turned the same way: how much worse."""
-    first = top["label"][0]
+    """Differences from the best on the same data set, all turned the same way: how much worse."""
+    tables = [_behind_first(facts, each.best["label"][0]) for each in facts.by_data.values()]
+    table = pl.concat(tables)
+    return table.join(top.select("label", "name"), on="label", how="inner", maintain_order="right").drop("label")
+
+
+def _behind_first(facts: Facts, first: str) -> pl.DataFrame:
     against = facts.pairs.filter((pl.col("a") == first) | (pl.col("b") == first))
     turned = pl.when(pl.col("a") == first).then(1.0).otherwise(-1.0)
-    table = against.select(
+    return against.select(
         pl.when(pl.col("a") == first).then("b").otherwise("a").alias("label"),
         (pl.col("difference") * turned).alias("difference"),
         pl.min_horizontal(pl.col("low") * turned, pl.col("high") * turned).alias("low"),
@@ -60,7 +65,6 @@ def _behind(facts: Facts, top: pl.DataFrame) -> pl.DataFrame:
         "separated",
         "p_holm",
     )
-    return table.join(top.select("label", "name"), on="label", how="inner", maintain_order="right").drop("label")
 
 
 def forest_chart(forest: Forest, metric: str) -> alt.TopLevelMixin:

@@ -52,7 +52,7 @@ def sensitivity_numbers(facts: Facts, axis: str) -> Sensitivity | None:
     domain = _domain(points, facts.columns.metric, log=log_y)
     return Sensitivity(
         points=points.sort("x") if numeric else points,
-        lost=_lost(facts, axis, table),
+        lost=_lost(facts, axis),
         ends=_ends(points.filter(pl.col("label").is_in(order)), domain, log=log_y),
         order=order,
         log_x=numeric and spans_decades(points["x"], 1.5),
@@ -73,7 +73,7 @@ def _domain(points: pl.DataFrame, metric: str, *, log: bool) -> tuple[float, flo
     return max(0.0, low - pad) if low >= 0 else low - pad, high + pad
 
 
-def _lost(facts: Facts, axis: str, table: pl.DataFrame) -> pl.DataFrame:
+def _lost(facts: Facts, axis: str) -> pl.DataFrame:
     ended = facts.runs.group_by("label", pl.col(axis).alias("x")).agg(
         (pl.col("status") == "diverged").sum().alias("diverged"),
         (pl.col("status") == "failed").sum().alias("failed"),
@@ -153,7 +153,9 @@ def _crosses(found: Sensitivity, side: Any) -> list[Any]:
 
 
 class Heat(NamedTuple):
-    cells: pl.DataFrame  # label, x (words), mean, low, high, n, text, dark (whether the text is to be light)
+    cells: (
+        pl.DataFrame
+    )  # label, x (words), mean, low, high, n, text, shade (from 0 to 1, which decides the colour of the text)
     rows: list[str]
     columns: list[str]
     log: bool
@@ -168,7 +170,7 @@ def heat_numbers(facts: Facts, axis: str) -> Heat | None:
     rows = [label for label in facts.best["label"] if label in set(table["label"])]
     if len(columns) < 2 or not rows or table["mean"].null_count() == table.height:
         return None
-    lost = _lost(facts, axis, table)
+    lost = _lost(facts, axis)
     cells = table.select("label", "x", "mean", "low", "high", "n").join(lost, on=["label", "x"], how="left")
     gone = lost.join(table, on=["label", "x"], how="anti").with_columns(
         *(pl.lit(None, table[n].dtype).alias(n) for n in ("mean", "low", "high", "n"))
@@ -187,7 +189,7 @@ def heat_numbers(facts: Facts, axis: str) -> Heat | None:
 
 
 def _shades(means: pl.Series, *, log: bool) -> tuple[float, float]:
-    """The range of the colours; an accuracy's is that of its better half, where the question lies."""
+    """The range of the colours."""
     found = means.drop_nulls()
     low, high = float(found.min()), float(found.max())  # type: ignore[arg-type]
     return (low, high if high > low else (low * 10 if log else low + 1e-9))

@@ -8,6 +8,7 @@ A finding of `published` is words, or words with what they claim, of settings na
       - {finding: adadelta is worst, worst: {optimizer: adadelta}}
       - {finding: adam beats gd, order: [{optimizer: adam}, {optimizer: gd}]}       # best first; `by`: by so much
       - {finding: nesterov equals momentum, alike: [{...}, {...}], within: 0.01}
+      - {finding: all get above 0.9, ends: [{...}, {...}], at_least: 0.9}           # or at_most
       - {finding: adam does not converge at 1, fails: {optimizer: adam, lr: 1.0}}    # learns: the opposite
       - {finding: two are faster, faster: [{devices: 2}, {devices: 1}], by: 1.4}    # at least so often; or at_most
       - {finding: more epochs do harm, worsens: {optimizer: sgd}}                   # after a best epoch
@@ -29,7 +30,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from paceline.report.claims.learning import fails, learns, worsens
-from paceline.report.claims.results import alike, best, order, worst
+from paceline.report.claims.results import alike, best, ends, order, worst
 from paceline.report.claims.speed import faster, gains_more
 from paceline.report.claims.values import (
     CONTRADICTED,
@@ -111,7 +112,11 @@ def _wrong(kind: str, item: Row) -> str:
         return f"{kind} names {_NAMES[kind][2]}, each as {{optimizer: adam}}"
     if "among" in item and not isinstance(item["among"], dict):
         return f"among names settings as {{case: [a, b]}}, not {item['among']!r}"
-    words = [key for key in ("within", "by", "at_most") if key in item and type(item[key]) not in (int, float)]
+    if kind == "ends" and ("at_most" in item) == ("at_least" in item):
+        return "ends has a number, at_least or at_most"
+    words = [
+        key for key in ("within", "by", "at_most", "at_least") if key in item and type(item[key]) not in (int, float)
+    ]
     return f"{words[0]} is a number, not {item[words[0]]!r}" if words else ""
 
 
@@ -133,9 +138,9 @@ def _untestable(facts: Facts, item: Row) -> Judged:
 
 _KINDS: dict[str, Callable[[Facts, Row], Judged]] = {
     "best": best, "worst": worst, "order": order, "alike": alike, "fails": fails, "learns": learns, "worsens": worsens,
-    "faster": faster, "gains_more": gains_more, "untestable": _untestable,
+    "faster": faster, "gains_more": gains_more, "ends": ends, "untestable": _untestable,
 }  # fmt: skip
 _ONE, _SOME, _PAIR = (1, 1, "one setting"), (1, 99, "one setting or more"), (2, 2, "two settings")
-_NAMES = {"best": _ONE, "worst": _ONE, "worsens": _ONE, "fails": _SOME, "learns": _SOME, "alike": _PAIR,
+_NAMES = {"best": _ONE, "worst": _ONE, "worsens": _ONE, "fails": _SOME, "learns": _SOME, "ends": _SOME, "alike": _PAIR,
           "faster": _PAIR, "order": (2, 99, "two settings or more"),
           "gains_more": (2, 2, "two pairs of settings")}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Claims on results: which setting is best or worst, which is better than which, which are alike."""
+"""Claims on results: which setting is best or worst, which is better than which, which are alike, where they end."""
 
 from collections.abc import Sequence
 from itertools import pairwise as neighbours
@@ -6,6 +6,7 @@ from itertools import pairwise as neighbours
 import numpy as np
 import polars as pl
 
+from paceline.analyse.intervals import summarise
 from paceline.analyse.pairs import ALPHA, holm
 from paceline.report.claims.values import (
     CONTRADICTED,
@@ -168,3 +169,20 @@ def alike(facts: Facts, item: Row) -> Judged:
     if max(abs(pair["low"]), abs(pair["high"])) <= within:
         return REPRODUCED, said
     return (CONTRADICTED if pair["low"] > within else OPEN), said
+
+
+def ends(facts: Facts, item: Row) -> Judged:
+    """Whether the 95 % interval of every setting's mean lies on the side of the bound that is claimed."""
+    found = pl.concat([settings_of(facts, row).select("label", "at") for row in rows_of(item["ends"])])
+    values = values_of(facts, item, found.unique(maintain_order=True))
+    return together([_beyond(item, line) for line in summarise(values, ["label"], "value").iter_rows(named=True)])
+
+
+def _beyond(item: Row, line: Row) -> Judged:
+    if line["low"] is None:
+        return UNTESTABLE, f"{line['label']}: {few(line['n'])}"
+    bound, sign = (float(item["at_most"]), -1) if "at_most" in item else (float(item["at_least"]), 1)
+    interval = f"95 % interval {shown(line['low'])} to {shown(line['high'])}, n = {line['n']}"
+    said = f"{line['label']} ends at {shown(line['mean'])} ({interval})"
+    near, far = sorted((sign * (line["low"] - bound), sign * (line["high"] - bound)))
+    return (REPRODUCED if near >= 0 else CONTRADICTED if far < 0 else OPEN), said

@@ -78,8 +78,12 @@ def _timed(facts: Facts, first: Row, second: Row, by: Sequence[str]) -> pl.DataF
             raise MissingError("no speed was recorded" if runs.height else f"no run of {name(facts, row)} is done")
         tables.append(keyed(runs, by).with_columns(label=pl.lit(word)))
     table = pl.concat(tables)
-    probes = [pl.col(name).min() for name in ("probe_before",) if name in table.columns]
-    probes += [pl.col(name).max() for name in ("probe_after",) if name in table.columns]
+    probes = []
+    if "probe_before" in table.columns:
+        both = "probe_before", "probe_after"
+        kinds = pl.col("probe_kind").unique().sort().str.join(", ")
+        least, most = pl.min_horizontal(both).min(), pl.max_horizontal(both).max()
+        probes = [least.alias("probe_before"), most.alias("probe_after"), kinds]
     disturbed = pl.col("timing").filter(pl.col("timing") != "exclusive").first()
     alone = pl.when(pl.col("timing").is_null().any()).then(None).otherwise(pl.coalesce(disturbed, pl.lit("exclusive")))
     return by_draw(table, pl.col("samples_per_second").log().mean().exp(), alone.alias("timing"), *probes)

@@ -8,7 +8,7 @@ import polars as pl
 from paceline.analyse.pairs import MOST, pairwise
 from paceline.analyse.stable import epochs_to_stable
 from paceline.errors import RecordError
-from paceline.report.facts import Facts
+from paceline.report.facts import Facts, seeds_agree
 from paceline.report.names import counted, listed
 from paceline.report.results import shown
 from paceline.report.selection import axes_of, fixed_of, settings, unknown
@@ -123,7 +123,7 @@ def compared(facts: Facts, item: Row, first: Row, second: Row) -> Row:
     by = open_axes(facts, [first, second])
     both = zip((FIRST, SECOND), sides(facts, first, second, by), strict=True)
     table = pl.concat([values_of(facts, item, chosen, by).with_columns(label=pl.lit(word)) for word, chosen in both])
-    return paired(facts, item, by_draw(table, pl.col("value").mean()))
+    return paired(facts, item, by_draw(table, pl.col("value").mean(), pl.col("exact").all()))
 
 
 def _unit(item: Row, by: Sequence[str]) -> str:
@@ -148,14 +148,21 @@ def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] =
     elif metric != facts.columns.metric:
         runs = runs.with_columns(pl.col(metric).alias("value"))
     measured = runs.filter(pl.col("value").is_not_null())
+    if metric == STABLE and 0 < measured.height < runs.height:
+        without = listed(
+            dict.fromkeys(at(line) for line in runs.filter(pl.col("value").is_null()).iter_rows(named=True))
+        )
+        unstable = f"{runs.height - measured.height} of {runs.height} curves became stable at no epoch"
+        raise MissingError(f"{unstable} (of {without})")
     if measured.is_empty():
         who = listed(dict.fromkeys(at(line) for line in runs.iter_rows(named=True)))
         what = "no curve became stable" if metric == STABLE else f"no {metric} was measured"
         raise MissingError(f"{what}{f' of {who}' if who else ''}")
     runs = measured
     names = pl.Series("label", [at(line) for line in runs.iter_rows(named=True)], pl.String)
-    return keyed(runs.with_columns(names), by, _unit(item, by)).select(
-        "label", "seed", "own_seed", pl.col("value").cast(pl.Float64)
+    named = runs.with_columns(names).with_columns(seeds_agree("label").alias("exact"))
+    return keyed(named, by, _unit(item, by)).select(
+        "label", "seed", "own_seed", pl.col("value").cast(pl.Float64), "exact"
     )
 
 

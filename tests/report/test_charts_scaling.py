@@ -6,8 +6,8 @@ import pytest
 
 from paceline.report.answer import Answer
 from paceline.report.charts import spec
-from paceline.report.charts.devices import epoch_numbers, gap_numbers, speedup_numbers
 from paceline.report.charts.picture import picture
+from paceline.report.charts.scaling import epoch_numbers, gap_numbers, speedup_numbers
 
 from .sharing import CASES, STRONG, STUDY, four_cores, shared
 

@@ -1,35 +1,28 @@
-"""What more devices bought, in tables and in sentences."""
+"""What more devices bought, in tables."""
 
-import math
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
 from paceline.analyse.ratios import medians
 from paceline.analyse.scaling import (
-    GAIN,
-    NO_GAIN,
     REFERENCE,
     REFUSED,
     STRONG,
     WEAK,
     costs,
     epoch_differences,
-    gains,
     quickest,
     speedups,
     stable_epochs,
     usable,
 )
-from paceline.errors import StudyError
 from paceline.report.columns import spoken, whole
-from paceline.report.devices import SPLIT, Scaled
-from paceline.report.names import counted, listed, quoted
+from paceline.report.names import counted
 from paceline.report.results import shown
+from paceline.report.scaling.runs import SPLIT, Scaled
+from paceline.report.sheet import Sheet
 
-Table = tuple[str, str, str, pl.DataFrame]  # key, title, note, table
-SAID = 3  # sentences of one kind; the tables have all
 SPEED, GOAL, TURNAROUND = "samples_per_second", "seconds_to_target", "turnaround"
 ENDS = ("", "_low", "_high")
 KINDS = "strong: the batch of all devices stays the same; weak: that of each device does."
@@ -38,31 +31,25 @@ _SHARES = {"compute": "compute %", "exposed": "exposed communication %", "loader
            "other": "other %"}  # fmt: skip
 
 
-def tables(found: Scaled, price: float | None = None) -> Iterator[Table]:
+def tables(found: Scaled, price: float | None = None) -> Iterator[Sheet]:
     """`price`: of a device-hour, for the table of costs."""
-    check_price(price)
     for make in (_speedup, _goal_speedup, _quickest, _split, _epochs_to_goal, _serial, _differences):
         yield from make(found)
     if price is not None:
         yield from _costs(found, price)
 
 
-def check_price(price: float | None) -> None:
-    if price is not None and not 0 < price < math.inf:
-        raise StudyError(f"{price} is no price of a device-hour; say a number above 0.", where="--price")
-
-
-def _speedup(found: Scaled) -> Iterator[Table]:
+def _speedup(found: Scaled) -> Iterator[Sheet]:
     table = speedups(found.runs, found.keys, of=SPEED)
     note = (
         "Examples a second: median over seeds; speedup: to the fewest devices, seed by seed, with its 95 % interval; "
         "efficiency: speedup over what as many times the devices would give at best. A gain is more than 10 %. "
     )
     names = {"median": "examples a second"}
-    yield "speedup", "What more devices gain", f"{note}{KINDS}{_refused(table)}", _gained(found, table, names)
+    yield Sheet("speedup", "What more devices gain", f"{note}{KINDS}{_refused(table)}", _gained(found, table, names))
 
 
-def _goal_speedup(found: Scaled) -> Iterator[Table]:
+def _goal_speedup(found: Scaled) -> Iterator[Sheet]:
     if found.goal is None or not _reached(found):
         return
     table = speedups(found.runs, found.keys, of=GOAL)
@@ -71,7 +58,7 @@ def _goal_speedup(found: Scaled) -> Iterator[Table]:
         f"as for examples a second, with the change in the number of examples needed in them.{_refused(table, found)}"
     )
     shown_ = _gained(found, table, {"median": "seconds"})
-    yield "speedup-goal", f"How much sooner {found.goal.said} is reached", note, shown_
+    yield Sheet("speedup-goal", f"How much sooner {found.goal.said} is reached", note, shown_)
 
 
 def _reached(found: Scaled) -> bool:
@@ -88,7 +75,7 @@ def _gained(found: Scaled, table: pl.DataFrame, names: dict[str, str]) -> pl.Dat
     return spoken(whole(said, "median"), names)
 
 
-def _serial(found: Scaled) -> Iterator[Table]:
+def _serial(found: Scaled) -> Iterator[Sheet]:
     table = speedups(found.runs, found.keys, of=SPEED).filter(pl.col("serial_fraction").is_not_null())
     ends = {"serial_fraction": "serial fraction", "serial_fraction_low": "low", "serial_fraction_high": "high"}
     note = (
@@ -97,24 +84,24 @@ def _serial(found: Scaled) -> Iterator[Table]:
         "is faster than linear, above 1 slower than the fewest devices."
     )
     said = table.select(*found.keys, "scaling", "devices", *ends).rename(ends)
-    yield "serial", "Serial fraction", note, said
+    yield Sheet("serial", "Serial fraction", note, said)
 
 
-def _quickest(found: Scaled) -> Iterator[Table]:
+def _quickest(found: Scaled) -> Iterator[Sheet]:
     """Only where two numbers of devices or more may be compared."""
     tied = pl.col("tied").list.eval(pl.element().cast(pl.String)).list.join(", ").alias("not shown to be slower")
     lines, refusals = [], []
     for of, what in _wholes(found).items():
         refusals += usable(found.runs, found.keys, of=of)[1]
-        table = _soonest(found, of)
+        table = soonest(found, of)
         lines.append(table.with_columns(pl.lit(what).alias("of"), tied))
     names = ("scaling", "of", "devices", "seconds", "low", "high", "not shown to be slower")
     table = _in_order(found, pl.concat(lines).select(*found.keys, *names))
     note = f"The least median over seeds, with its 95 % interval.{_left_out(refusals, found)}"
-    yield "quickest", "The quickest number of devices", note, table
+    yield Sheet("quickest", "The quickest number of devices", note, table)
 
 
-def _soonest(found: Scaled, of: str) -> pl.DataFrame:
+def soonest(found: Scaled, of: str) -> pl.DataFrame:
     """The quickest count of every setting of which two counts or more may be compared."""
     runs, _ = usable(found.runs, found.keys, of=of)
     return quickest(runs.filter(pl.col("devices").n_unique().over([*found.keys, "scaling"]) > 1), found.keys, of=of)
@@ -126,7 +113,7 @@ def _wholes(found: Scaled) -> dict[str, str]:
     return to_goal | {TURNAROUND: "a run, from start to end"}
 
 
-def _split(found: Scaled) -> Iterator[Table]:
+def _split(found: Scaled) -> Iterator[Sheet]:
     """Times of counts that may not be timed are blank; the bytes sent stay."""
     by = [*found.keys, "scaling", "devices"]
     timed, said = usable(found.runs, found.keys, of=SPEED)
@@ -166,10 +153,10 @@ def _split(found: Scaled) -> Iterator[Table]:
     )
     wanted = [name for name in ends if table[name].null_count() < table.height]
     said_ = whole(table.select(*by, "n", *wanted), "examples a second", "low", "high")
-    yield "devices", "What was measured, by devices", note, said_
+    yield Sheet("devices", "What was measured, by devices", note, said_)
 
 
-def _epochs_to_goal(found: Scaled) -> Iterator[Table]:
+def _epochs_to_goal(found: Scaled) -> Iterator[Sheet]:
     if found.goal is None:
         return
     table = _in_order(found, stable_epochs(found.runs, found.keys))
@@ -178,10 +165,10 @@ def _epochs_to_goal(found: Scaled) -> Iterator[Table]:
         f"The epoch by which half of the runs had reached {found.goal.said} ({found.goal.meaning}); low and high: its "
         f"95 % interval from six runs on, the range below.{crowded}"
     )
-    yield "epochs-goal", f"Epochs to {found.goal.said}, by devices", note, table
+    yield Sheet("epochs-goal", f"Epochs to {found.goal.said}, by devices", note, table)
 
 
-def _differences(found: Scaled) -> Iterator[Table]:
+def _differences(found: Scaled) -> Iterator[Sheet]:
     """Seconds of each epoch, by how much more devices shorten it."""
     table = differences(found)
     if table["epoch"].n_unique() > 1:
@@ -189,7 +176,7 @@ def _differences(found: Scaled) -> Iterator[Table]:
             "By how many seconds the larger number of devices (b) trains an epoch sooner than the smaller (a); below "
             "0, later. Means over seeds with their paired 95 % interval."
         )
-        yield "epochs-devices", "Seconds of each epoch, devices against devices", note, table
+        yield Sheet("epochs-devices", "Seconds of each epoch, devices against devices", note, table)
 
 
 def differences(found: Scaled) -> pl.DataFrame:
@@ -199,7 +186,7 @@ def differences(found: Scaled) -> pl.DataFrame:
     return epoch_differences(found.epochs, found.keys).filter(pl.col("refusal").is_null()).drop("refusal")
 
 
-def _costs(found: Scaled, price: float) -> Iterator[Table]:
+def _costs(found: Scaled, price: float) -> Iterator[Sheet]:
     lines, refusals = [], []
     for of, what in _wholes(found).items():
         runs, said = usable(found.runs, found.keys, of=of)
@@ -217,7 +204,7 @@ def _costs(found: Scaled, price: float) -> Iterator[Table]:
         f"At {shown(float(price))} for a device-hour: devices x seconds / 3600 x price; median over seeds, 95 % "
         f"interval.{_left_out(refusals, found)}"
     )
-    yield "cost", "What it costs", note, table
+    yield Sheet("cost", "What it costs", note, table)
 
 
 def _left_out(refusals: list[str], found: Scaled) -> str:
@@ -260,64 +247,3 @@ def _bytes(size: int | None) -> str | None:
         if size >= of:
             return f"{size / of:.3g} {unit}"
     return f"{size} B"
-
-
-def statements(found: Scaled) -> Iterator[str]:
-    """In sentences: what was gained, or that nothing was; the quickest count to the goal; what was refused."""
-    table = speedups(found.runs, found.keys, of=SPEED)
-    judged = gains(table, found.keys)
-    yield from _several([_gain(found, row, table) for row in judged.iter_rows(named=True)])
-    if found.goal is not None:
-        yield from _several([_reaching(found, row) for row in _soonest(found, GOAL).iter_rows(named=True)])
-    elif found.missed and found.missed.asked:
-        yield f"No run reached {found.missed.said}, so that no time to it can be compared."
-    refused = table.filter(pl.col("stands") == REFUSED)
-    for (why,), rows in refused.group_by("refusal", maintain_order=True):
-        counts = listed(dict.fromkeys(_counted(found, row) for row in rows.iter_rows(named=True)))
-        crowded = " Their accuracy and epochs count." if "oversubscribed" in str(why) else ""
-        yield f"The time of {counts} is refused: {worded(str(why), found)}.{crowded}"
-
-
-def _counted(found: Scaled, row: dict[str, Any]) -> str:
-    name = found.named(row)
-    return f"{counted(row['devices'], 'device')}{f' of {quoted(name)}' if name else ''}"
-
-
-def _several(said: list[str]) -> Iterator[str]:
-    """The first few; the tables have all."""
-    lines = [line for line in said if line]
-    yield from lines[:SAID]
-    if len(lines) > SAID:
-        yield f"The tables have {len(lines) - SAID} more."
-
-
-def _gain(found: Scaled, judged: dict[str, Any], table: pl.DataFrame) -> str:
-    groups = [*found.keys, "scaling"]
-    mine = pl.all_horizontal(pl.col(name).eq_missing(pl.lit(judged[name])) for name in groups)
-    more = table.filter(mine, ~pl.col("stands").is_in([REFERENCE, REFUSED]))
-    if more.is_empty():
-        return ""
-    best = more.sort("speedup", descending=True, maintain_order=True).row(0, named=True)
-    sure = "one repetition, so no interval"
-    if best["speedup_low"] is not None:
-        sure = f"95 % interval {best['speedup_low']:.3g} to {best['speedup_high']:.3g}, n = {best['pairs']} seeds"
-    what = (
-        f"{counted(best['devices'], 'device')} train {best['speedup']:.3g} times the examples a second of "
-        f"{counted(best['reference'], 'device')} ({sure}; efficiency {100 * best['efficiency']:.3g} %)"
-    )
-    name = found.named(judged)
-    of = f"{judged['scaling'].capitalize()} scaling{f' of {quoted(name)}' if name else ''}"
-    words = {GAIN: "gains", NO_GAIN: "gains nothing"}
-    return f"{of} {words.get(judged['verdict'], 'is not shown to gain')}: {what}."
-
-
-def _reaching(found: Scaled, row: dict[str, Any]) -> str:
-    name = found.named(row)
-    of = f"{row['scaling']} scaling{f' of {quoted(name)}' if name else ''}"
-    sure = "" if row["low"] is None else f" (95 % interval {row['low']:.3g} to {row['high']:.3g})"
-    tied = f"; not shown to be slower: {listed(map(str, row['tied']))}" if row["tied"] else ""
-    goal = found.goal.said if found.goal else ""
-    return (
-        f"Soonest at {goal} by {of}: {counted(row['devices'], 'device')}, with a median of {row['seconds']:.3g} s of "
-        f"training{sure}{tied}."
-    )

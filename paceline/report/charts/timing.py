@@ -12,7 +12,7 @@ from paceline.report.charts.curves import Curves, curve_numbers
 from paceline.report.charts.look import COLOURS, FAINT, GREY, NUMBER, data, shortened
 from paceline.report.columns import GB
 from paceline.report.facts import Facts
-from paceline.report.usage import Usage
+from paceline.report.timing.measured import Usage
 
 ROWS = 40
 ROW = 24  # pixels

@@ -8,8 +8,8 @@ import polars as pl
 
 from paceline.analyse.scaling import REFUSED, speedups, stable_epochs
 from paceline.report.charts.look import COLOURS, GREY, HIGHLIGHTED, INK, NUMBER, Figure, data, shortened
-from paceline.report.devices import Scaled
-from paceline.report.scaled import SPEED, differences
+from paceline.report.scaling.runs import Scaled
+from paceline.report.scaling.tables import SPEED, differences
 
 PANELS = 6  # settings whose epochs are drawn
 _ALL = "every run"  # the setting of a study that compares nothing but devices

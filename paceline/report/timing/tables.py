@@ -1,30 +1,27 @@
-"""Where the time goes, in tables and in sentences: what `usage` measured, for a reader."""
+"""Where the time goes, in tables."""
 
 from collections.abc import Iterator
 
 import polars as pl
 
-from paceline.analyse.loading import SATURATION
 from paceline.analyse.phases import PHASES
 from paceline.report.columns import GB, spoken, whole, without_empty
 from paceline.report.facts import Facts
-from paceline.report.names import listed, plain, quoted
-from paceline.report.results import shown
-from paceline.report.usage import Usage
+from paceline.report.names import plain
+from paceline.report.sheet import Sheet
+from paceline.report.timing.measured import Usage
 
-SAID = 3  # sentences of one kind; the tables have all
 WITHIN = "Within noise of the best: the interval of the ratio to it holds 1, or the ratio is within the machine noise."
-Table = tuple[str, str, str, pl.DataFrame]  # key, title, note, table
 
 
-def tables(facts: Facts) -> Iterator[Table]:
+def tables(facts: Facts) -> Iterator[Sheet]:
     """Those that the study's telemetry allows, the answer to a study of time first."""
     if facts.usage:
         for make in (_speed, _loader, _workers, _tradeoff, _phases, _bottleneck, _resources):
             yield from make(facts, facts.usage)
 
 
-def _phases(facts: Facts, usage: Usage) -> Iterator[Table]:
+def _phases(facts: Facts, usage: Usage) -> Iterator[Sheet]:
     table = usage.phases
     there = [name for name in PHASES if float(table[name].max() or 0) > 0]  # type: ignore[arg-type]
     seconds = [name for name in ("seconds", "whole") if name in table.columns]
@@ -32,12 +29,16 @@ def _phases(facts: Facts, usage: Usage) -> Iterator[Table]:
     said = table.select(pl.col("label").alias("setting"), *seconds, *shares, "n")
     said = said.rename({"whole": "in all"}, strict=False)
     clock = "seconds: of training; in all: with evaluation and checkpoints. " if seconds else ""
-    cost = f" Telemetry itself took at most {_percent(usage.cost)} of a step." if usage.cost is not None else ""
+    cost = (
+        f" The marks between phases, timed by themselves, took at most {_percent(usage.cost)} of a step."
+        if usage.cost is not None
+        else ""
+    )
     note = f"{clock}Shares of all a run's seconds, means over seeds; other: Python between the phases.{cost}"
-    yield "phases", "Where the time goes", note, said
+    yield Sheet("phases", "Where the time goes", note, said)
 
 
-def _bottleneck(facts: Facts, usage: Usage) -> Iterator[Table]:
+def _bottleneck(facts: Facts, usage: Usage) -> Iterator[Sheet]:
     if usage.bottlenecks.is_empty():
         return
     shares = {"loader": "loader %", "copy": "copy %", "compute": "of peak %", "memory": "of bandwidth %",
@@ -55,10 +56,10 @@ def _bottleneck(facts: Facts, usage: Usage) -> Iterator[Table]:
         "machine's measured peak, its reads and writes at the measured bandwidth, and the calling of its operations, "
         "as shares of a step. Reads and writes count as if no cache held anything, so they may pass 100 %."
     )
-    yield "bottleneck", "What limits each setting", note, without_empty(table)
+    yield Sheet("bottleneck", "What limits each setting", note, without_empty(table))
 
 
-def _speed(facts: Facts, usage: Usage) -> Iterator[Table]:
+def _speed(facts: Facts, usage: Usage) -> Iterator[Sheet]:
     if usage.speeds.is_empty():
         return
     table = usage.speeds.sort("samples_per_second", descending=True, nulls_last=True, maintain_order=True)
@@ -76,10 +77,10 @@ def _speed(facts: Facts, usage: Usage) -> Iterator[Table]:
     note = f"{what} ratio: to {first}, seed by seed; no difference is shown where its interval holds 1. {noise}"
     table = table.with_columns(pl.col("claim").replace("no difference", "no difference shown"))
     said = spoken(whole(table, "samples_per_second", "low", "high"))
-    yield "speed", "Speed", note, without_empty(said.rename({"label": "setting", "noise": "machine noise"}))
+    yield Sheet("speed", "Speed", note, without_empty(said.rename({"label": "setting", "noise": "machine noise"})))
 
 
-def _loader(facts: Facts, usage: Usage) -> Iterator[Table]:
+def _loader(facts: Facts, usage: Usage) -> Iterator[Sheet]:
     if usage.loading.is_empty():
         return
     note = (
@@ -88,10 +89,10 @@ def _loader(facts: Facts, usage: Usage) -> Iterator[Table]:
     )
     said = spoken(whole(usage.loading, "samples_per_second", "low", "high"))
     said = said.rename({"stands": "against the best", "noise": "machine noise"})
-    yield "loader", "Loaders", note, without_empty(said)
+    yield Sheet("loader", "Loaders", note, without_empty(said))
 
 
-def _workers(facts: Facts, usage: Usage) -> Iterator[Table]:
+def _workers(facts: Facts, usage: Usage) -> Iterator[Sheet]:
     if usage.saturation.is_empty():
         return
     note = (
@@ -99,10 +100,10 @@ def _workers(facts: Facts, usage: Usage) -> Iterator[Table]:
         f"saturation, with its 95 % interval. {WITHIN}"
     )
     said = spoken(whole(usage.saturation.drop("no_gain"), "samples_per_second"))
-    yield "workers", "From how many workers on there is no gain", note, without_empty(said)
+    yield Sheet("workers", "From how many workers on there is no gain", note, without_empty(said))
 
 
-def _tradeoff(facts: Facts, usage: Usage) -> Iterator[Table]:
+def _tradeoff(facts: Facts, usage: Usage) -> Iterator[Sheet]:
     if usage.tradeoff.is_empty():
         return
     metric = facts.columns.metric
@@ -125,10 +126,10 @@ def _tradeoff(facts: Facts, usage: Usage) -> Iterator[Table]:
         "than the best, seed by seed. On the front: no other is as good in both and better in one. Best trade-off: the "
         "fastest whose interval of `behind` holds 0."
     )
-    yield "tradeoff", f"{_axis(facts)} against {metric} and time", note, without_empty(spoken(table))
+    yield Sheet("tradeoff", f"{_axis(facts)} against {metric} and time", note, without_empty(spoken(table)))
 
 
-def _resources(facts: Facts, usage: Usage) -> Iterator[Table]:
+def _resources(facts: Facts, usage: Usage) -> Iterator[Sheet]:
     names = {"resident_bytes": "resident GB", "allocated_bytes": "allocated GB", "reserved_bytes": "reserved GB",
              "device_used_bytes": "device GB"}  # fmt: skip
     shares = {"device_share": "device %", "utilisation": "utilisation %"}
@@ -146,7 +147,7 @@ def _resources(facts: Facts, usage: Usage) -> Iterator[Table]:
             "Memory: the most that any seed held at a row; utilisation of the GPU, or of the cores the run may use, "
             "and power: means over training and seeds."
         )
-        yield "resources", "Memory, utilisation and power", note, table
+        yield Sheet("resources", "Memory, utilisation and power", note, table)
 
 
 def _axis(facts: Facts) -> str:
@@ -157,71 +158,3 @@ def _axis(facts: Facts) -> str:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2g} %"
-
-
-def notes(facts: Facts) -> Iterator[str]:
-    """What a study of time found, a sentence each; other studies have none."""
-    usage = facts.usage
-    if usage and usage.asked:
-        for make in (_saturated, _fastest, _chosen, _limits):
-            yield from make(facts, usage)
-
-
-def _limits(facts: Facts, usage: Usage) -> Iterator[str]:
-    if usage.bottlenecks.is_empty():
-        return
-    for (verdict,), rows in usage.bottlenecks.group_by("verdict", maintain_order=True):
-        if verdict == "unknown":
-            why = listed(rows["reason"].unique(maintain_order=True))
-            yield f"What limits {listed(map(quoted, rows['label']))} is unknown: {why}."
-        else:
-            each = rows.select("label", "reason").head(SAID).iter_rows()
-            said = [f"{quoted(label)}, where {why}" for label, why in each]
-            yield f"{str(verdict).capitalize()}: {'; '.join(said)}{_rest(rows)}."
-
-
-def _rest(rows: pl.DataFrame) -> str:
-    return f"; and {rows.height - SAID} more" if rows.height > SAID else ""
-
-
-def _fastest(facts: Facts, usage: Usage) -> Iterator[str]:
-    if usage.speeds.is_empty():
-        return
-    for (first,), table in list(usage.speeds.group_by("reference", maintain_order=True))[:SAID]:
-        faster = table.filter(pl.col("claim") == "faster").sort("ratio", descending=True)
-        if faster.height:
-            row = faster.row(0, named=True)
-            yield (
-                f"Faster than {quoted(first)} by the most is {quoted(row['label'])}: {shown(row['ratio'])} times the "
-                f"samples a second (95 % interval {shown(row['ratio_low'])} to {shown(row['ratio_high'])}, "
-                f"n = {row['pairs']} seeds)."
-            )
-        elif table.filter(pl.col("claim").is_in(["slower", "no difference"])).height:
-            own = table.filter(pl.col("label") == first)["samples_per_second"].first()
-            speed = f", which trains {shown(round(own))} samples a second" if isinstance(own, float) else ""
-            yield f"No setting is shown to be faster than {quoted(first)}{speed}."
-    for (why,), rows in usage.speeds.filter(pl.col("claim") == "refused").group_by("why", maintain_order=True):
-        yield f"Of {listed(map(quoted, rows['label']))} no speed is compared: {why}."
-
-
-def _saturated(facts: Facts, usage: Usage) -> Iterator[str]:
-    for row in usage.saturation.head(SAID).iter_rows(named=True):
-        where = [f"{plain(name)} {shown(row[name])}" for name in row if name not in SATURATION]
-        at = f" at {listed(where)}" if where else ""
-        yield f"Loader workers{at}: {row['statement']}."
-
-
-def _chosen(facts: Facts, usage: Usage) -> Iterator[str]:
-    if usage.tradeoff.is_empty() or not usage.tradeoff["choice"].any():
-        return
-    refused = [row["label"] for row in usage.speeds.iter_rows(named=True) if row["claim"] == "refused"]
-    if usage.tradeoff.filter(pl.col("good").fill_null(False), pl.col("label").is_in(refused)).height:
-        return
-    row = usage.tradeoff.filter("choice").row(0, named=True)
-    metric = facts.columns.metric
-    interval = f"95 % interval {shown(row['behind_low'])} to {shown(row['behind_high'])}"
-    how = "the best itself" if row["behind"] is None else f"{shown(row['behind'])} behind the best, {interval}"
-    yield (
-        f"Best trade-off is {quoted(row['label'])}: {metric} {shown(row['value'])} ({how}) in a median of "
-        f"{row['seconds']:.3g} s, the least of those not separated from the best."
-    )

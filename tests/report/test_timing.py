@@ -14,7 +14,7 @@ from paceline.record.reader import SCHEMA, PackState, RunState
 from paceline.record.writer import PackWriter
 from paceline.report.answer import Answer, answer
 from paceline.report.charts import spec
-from paceline.report.charts.usage import bar_numbers, over_time
+from paceline.report.charts.timing import bar_numbers, over_time
 from paceline.report.page import page
 from paceline.report.results import run_table
 from paceline.spec import Run
@@ -198,7 +198,7 @@ def test_the_best_trade_off_of_batch_sizes(tmp_path: Path):
     assert sheet.table["setting"].to_list() == ["batch 50", "batch 20", "batch 10"]
     assert sheet.table["trade-off"].to_list()[:2] == ["on the front", "best trade-off"]
     assert any(text.startswith("Best trade-off is batch 20: accuracy ") for text in said(found))
-    assert any("Faster than batch 10 by the most is batch 50: 5" in text for text in said(found))
+    assert any("gain in speed that is shown: batch 50 trains 5" in text for text in said(found))
     assert "loader" not in keys(found)
 
 

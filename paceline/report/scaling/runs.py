@@ -7,7 +7,7 @@ import polars as pl
 
 from paceline.analyse.phases import splits
 from paceline.analyse.target import to_target
-from paceline.report.facts import ENDED, Facts
+from paceline.report.facts import OVER, Facts
 from paceline.report.models import epochs_trained
 from paceline.report.names import words
 from paceline.report.results import shown
@@ -55,7 +55,7 @@ def scaled(facts: Facts, target: float | None = None) -> Scaled | None:
     if not _asked(facts):
         return None
     known = facts.known
-    ended = facts.at_best.filter(pl.col("status").is_in(ENDED)).unique(["run", "label"], maintain_order=True)
+    ended = facts.at_best.filter(pl.col("status").is_in(OVER)).unique(["run", "label"], maintain_order=True)
     keys = [name for name in facts.columns.compare if name.removeprefix("axis.") not in _OWN]
     place = {run: place for place, run in enumerate(facts.runs["run"].unique(maintain_order=True))}
     ended = ended.sort(pl.col("run").replace_strict(place), maintain_order=True)

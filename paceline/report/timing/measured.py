@@ -42,6 +42,7 @@ def measure(
     folder: Path | None,
     study: Study,
     known: Mapping[str, Run],
+    data_of: Mapping[str, str],
     of: Columns,
     runs: pl.DataFrame,
     at_best: pl.DataFrame,
@@ -69,7 +70,7 @@ def measure(
         speeds=_speeds(of, runs, done) if fast and compared else pl.DataFrame(),
         loading=loading(loaders.runs, loaders.keys, loaders.within) if loaders else pl.DataFrame(),
         saturation=saturation(loaders.runs, loaders.groups) if loaders else pl.DataFrame(),
-        tradeoff=tradeoff(done, metric=of.metric) if asked and exclusive and compared else pl.DataFrame(),
+        tradeoff=_tradeoff(done, data_of, of.metric) if asked and exclusive and compared else pl.DataFrame(),
         resources=_resources(used, exclusive=exclusive),
         cost=_most(done, "telemetry_share"),
     )
@@ -95,6 +96,13 @@ def _speeds(of: Columns, runs: pl.DataFrame, known: pl.DataFrame) -> pl.DataFram
         first = min(group["label"], key=lambda label: order[label])
         tables.append(speeds(group, first).with_columns(reference=pl.lit(first)))
     return pl.concat(tables)
+
+
+def _tradeoff(done: pl.DataFrame, data_of: Mapping[str, str], metric: str) -> pl.DataFrame:
+    """Of each data set by itself."""
+    sets = pl.Series("_data", [data_of[label] for label in done["label"]], pl.String)
+    groups = done.with_columns(sets).group_by("_data", maintain_order=True)
+    return pl.concat([tradeoff(mine, metric=metric) for _, mine in groups])
 
 
 def _phases(timed: pl.DataFrame, *, exclusive: bool) -> pl.DataFrame:

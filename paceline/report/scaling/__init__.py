@@ -1,0 +1,1 @@
+"""What more devices buy: the runs by their number of devices, the tables and sentences of them."""
