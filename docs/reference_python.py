@@ -14,7 +14,7 @@ FUNCTIONS = ("load", "plan", "run", "results", "compare")
 CLASSES = {  # what they are of, by the file that has them
     "Results": ("api.py", "What `run` and `results` give. In a notebook it shows its answer."),
     "Answer": ("report/answer.py", "`results.answer`: what the runs say. In a notebook it shows itself."),
-    "Sheet": ("report/sheets.py", "A table of an answer, with what stands round it."),
+    "Sheet": ("report/sheet.py", "A table of an answer, with what stands round it."),
     "Figure": ("report/charts/look.py", ""),
     "Advised": ("report/advice/__init__.py", "`results.advice`: what `paceline advise` prints."),
     "Advice": (
