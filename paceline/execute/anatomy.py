@@ -17,6 +17,7 @@ from typing import Any
 from paceline import cache
 from paceline.errors import DeviceError
 from paceline.execute import neighbours, torchrun
+from paceline.execute.cores import environment
 from paceline.execute.job import Job
 from paceline.record.machine import fingerprint, usable_cores
 from paceline.spec import Run, plain
@@ -164,7 +165,7 @@ def _measured(run: Run, alone: int, together: tuple[int, ...], folder: Path, dat
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            env=torchrun.environment(threads),
+            env=environment(threads),
         ) as process:
             try:
                 _, said = process.communicate(timeout=PATIENCE)

@@ -17,6 +17,7 @@ from typing import IO, Any, cast
 from paceline.errors import PacelineError
 from paceline.execute import neighbours
 from paceline.execute import speeds as kept_speeds
+from paceline.execute.cores import environment
 from paceline.execute.session import Session
 from paceline.plan.choose import Group, Speed, unmeasured, way
 from paceline.plan.cost import facts_of
@@ -108,13 +109,12 @@ class _Worker:
         }
 
     def __enter__(self) -> "_Worker":
-        threads = {"OMP_NUM_THREADS": str(self._threads), "MKL_NUM_THREADS": str(self._threads)}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "paceline.execute.calibrate"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **threads},
+            env=environment(self._threads),
         )
         return self
 

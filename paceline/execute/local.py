@@ -4,7 +4,6 @@ A worker that dies (killed, out of memory) fails the run it was training, and an
 """
 
 import contextlib
-import os
 import queue
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import IO, cast
 
+from paceline.execute.cores import environment
 from paceline.execute.events import Event
 from paceline.execute.inline import stop_on_signal
 from paceline.execute.job import Job
@@ -79,14 +79,13 @@ def local(packs: list[str], job: Job, jobs: int) -> Iterator[Event]:
 def _start(pool: _Pool) -> None:
     """A worker with its first pack. A thread reads what it says: no pipe runs full, no line waits in a buffer."""
     job = pool.job
-    threads = {"OMP_NUM_THREADS": str(job.threads), "MKL_NUM_THREADS": str(job.threads)}
     with _deaf_to_interrupt():
         process = subprocess.Popen(
             [sys.executable, "-m", "paceline.execute.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **threads},
+            env=environment(job.threads),
         )
     worker = _Worker(process)
     pool.workers.append(worker)

@@ -91,7 +91,7 @@ def _train(
 def _record(
     name: str, run: Run, folder: PackFolder, writer: PackWriter | None, job: Job, team: Any, stop: Stop
 ) -> Iterator[Event]:
-    from paceline.train import checkpoint, device
+    from paceline.train import device
     from paceline.train.loop import train
     from paceline.train.rows import Outcome, Row, Spent
 
@@ -100,7 +100,7 @@ def _record(
     origin = origins.origin(name, run, dataset.checksum, job)
     here = device.resolve(run.device)
     at = _newest(folder, team, here)
-    resume = checkpoint.load(_kept(folder, at, team.rank)) if at else None
+    resume = checkpoints.load(_kept(folder, at, team.rank), checkpoints.RUN) if at else None
     changed = resume is not None and any(resume[key] != value for key, value in origin.items())
     if team.any([changed], here)[0]:
         resume = None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from paceline.execute import torchrun
+from paceline.execute.cores import environment
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.execute.outcome import note_turnaround
@@ -57,7 +58,7 @@ def _started(file: Path, pack: str, devices: int, job: Job, said: IO[bytes]) -> 
         stdout=subprocess.PIPE,
         stderr=said,
         text=True,
-        env=torchrun.environment(job.threads),
+        env=environment(job.threads),
         start_new_session=True,
     )
 

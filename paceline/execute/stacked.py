@@ -82,7 +82,8 @@ def _kept(folder: PackFolder, waiting: dict[str, Run], job: Job) -> dict[str, An
 
 def _state(folder: PackFolder) -> dict[str, Any]:
     """What was kept, of a stack or of a run that trained by itself; nothing if there is nothing."""
-    return checkpoints.load(folder, ("names", "leaves"), ("run", "model")) if folder.checkpoint.exists() else {}
+    file = folder.checkpoint
+    return checkpoints.load(file, ("names", "leaves"), checkpoints.RUN) if file.exists() else {}
 
 
 def _origin(runs: list[Run], checksum: str, job: Job) -> dict[str, Any]:

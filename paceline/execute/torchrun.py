@@ -1,7 +1,6 @@
-"""torchrun on this host: its command, what its processes get of the cores, and what a team that failed said last."""
+"""torchrun on this host: its command, its end, and what a team that failed said last."""
 
 import contextlib
-import os
 import subprocess
 import sys
 from typing import Any
@@ -16,10 +15,6 @@ def command(processes: int, module: str, *words: str, restarts: int = 0) -> list
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes=1", f"--nproc-per-node={processes}"]
     meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0", f"--max-restarts={restarts}"]
     return [*torchrun, *meeting, "-m", module, *words]
-
-
-def environment(threads: int) -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
 
 
 def end(process: "subprocess.Popen[Any]") -> None:

@@ -12,6 +12,7 @@ from paceline.report.answer import Answer
 from paceline.report.charts.picture import picture
 from paceline.report.formats import render, tex
 from paceline.report.markup import LONG
+from paceline.report.names import plain
 from paceline.report.results import shown
 from paceline.report.sheet import Sheet
 from paceline.report.sheets import TIED
@@ -71,7 +72,7 @@ def latex(sheet: Sheet) -> str:
             rf"\label{{tab:{sheet.key}}}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            " & ".join(tex(name.removeprefix("axis.").replace("_", " ")) for name in kept) + r" \\",
+            " & ".join(tex(plain(name)) for name in kept) + r" \\",
             r"\midrule",
             *rows,
             r"\bottomrule",

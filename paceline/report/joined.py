@@ -12,6 +12,7 @@ import polars as pl
 from paceline.analyse.likeforlike import PAIRS
 from paceline.errors import RecordError
 from paceline.record.layout import StudyFolder
+from paceline.report.names import counted
 from paceline.report.sides import Member, Side, described, measured, read, records
 from paceline.spec import Run
 from paceline.spec.run import FIELDS, PARTS
@@ -287,8 +288,8 @@ def _nothing(a: Path, b: Path, refused: pl.DataFrame, neither: int) -> str:
     """The error where no run of A is the same run in B: the commonest reasons, each with an example."""
     counts = refused.group_by("reason", maintain_order=True).agg(pl.col("runs").sum(), pl.col("setting").first())
     lines = [
-        f"\n  {reason} ({runs} run{'s' * (runs != 1)}, such as {setting})"
+        f"\n  {reason} ({counted(runs, 'run')}, such as {setting})"
         for reason, runs, setting in counts.sort("runs", descending=True, maintain_order=True).head(6).iter_rows()
     ]
-    waiting = f"\n  ended on neither side ({neither} run{'s' * (neither != 1)})" if neither else ""
+    waiting = f"\n  ended on neither side ({counted(neither, 'run')})" if neither else ""
     return f"nothing to compare: no run of {a} is the same run in {b}.{''.join(lines)}{waiting}"

@@ -12,6 +12,7 @@ import polars as pl
 
 from paceline.record.layout import cannot_write, make_folder
 from paceline.report.charts import Figure, spec
+from paceline.report.names import plain
 from paceline.report.results import shown
 from paceline.report.sheet import Sheet
 from paceline.report.sheets import TIED
@@ -43,7 +44,7 @@ def sheet_html(sheet: Sheet) -> str:
 def table_html(table: pl.DataFrame) -> str:
     numeric = [table[name].dtype.is_numeric() for name in table.columns]
     head = "".join(
-        f"<th{_right(right)}>{escape(_title(name))}</th>" for name, right in zip(table.columns, numeric, strict=True)
+        f"<th{_right(right)}>{escape(plain(name))}</th>" for name, right in zip(table.columns, numeric, strict=True)
     )
     stands = table["stands"].to_list() if "stands" in table.columns else [None] * table.height
     texts = zip(*(texts_of(table[name]) for name in table.columns), strict=True)
@@ -66,10 +67,6 @@ def _right(numeric: bool) -> str:
 
 def _short(value: str) -> str:
     return ' class="s"' if len(value) <= 30 else ""
-
-
-def _title(name: str) -> str:
-    return name.removeprefix("axis.").replace("_", " ")
 
 
 def texts_of(column: pl.Series) -> list[str]:
@@ -101,7 +98,7 @@ def _cell(value: object) -> str:
 
 def text_html(table: pl.DataFrame) -> str:
     """Lines of aligned text: ten thousand of them are no burden to a browser."""
-    columns = [[_title(name), *texts_of(table[name])] for name in table.columns]
+    columns = [[plain(name), *texts_of(table[name])] for name in table.columns]
     wide = [max(map(len, column)) for column in columns]
     numeric = [table[name].dtype.is_numeric() for name in table.columns]
     padded = [

@@ -8,7 +8,7 @@ import polars as pl
 from paceline.analyse.confusion import confused, macro
 from paceline.record.examined import Examined, Mistake, read_examined
 from paceline.record.layout import StudyFolder
-from paceline.report.names import listed
+from paceline.report.names import counted, listed
 
 PAIRS = 20  # of classes, in the table
 MISTAKES = 12  # pictures
@@ -26,7 +26,7 @@ class Wrong(NamedTuple):
     @property
     def setting(self) -> str:
         at = f" at {self.at}" if self.at not in ("", "-") else ""
-        return f"{self.label}{at}, {self.seeds} {'seed' if self.seeds == 1 else 'seeds'}"
+        return f"{self.label}{at}, {counted(self.seeds, 'seed')}"
 
 
 def examine(folder: Path | None, best: pl.DataFrame, at_best: pl.DataFrame) -> Wrong | None:
