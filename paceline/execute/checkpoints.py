@@ -8,6 +8,7 @@ from paceline.errors import RecordError
 from paceline.record.layout import PackFolder, cannot_write
 
 CHECKPOINT_SECONDS = float(os.environ.get("PACELINE_CHECKPOINT_SECONDS", "30"))
+RUN = ("model", "run")  # what a checkpoint of one run has
 
 
 def save(file: Path, state: dict[str, Any]) -> None:
@@ -19,9 +20,6 @@ def save(file: Path, state: dict[str, Any]) -> None:
         checkpoint.save(file, state)
     except (OSError, SafetensorError) as error:
         raise cannot_write(file, error) from None
-
-
-RUN = ("model", "run")  # what a checkpoint of one run has
 
 
 def load(file: Path, *kinds: tuple[str, ...]) -> dict[str, Any]:
