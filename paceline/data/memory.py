@@ -11,6 +11,7 @@ from paceline.data.batches import Batch, Composition
 from paceline.data.dataset import Split
 from paceline.data.draws import key as draw_key
 from paceline.data.show import Look, Show, answers, are_pictures
+from paceline.data.transfer import moved
 from paceline.spec.run import Augment
 
 TOGETHER_VALUES = 2_000_000  # of inputs that are changed at a time
@@ -78,12 +79,12 @@ class Memory:
 
     def gather(self, indices: Tensor, key: int | Tensor = 0) -> tuple[Tensor, Tensor]:
         """Inputs and targets; `key` is for the draws of the augmentation."""
-        indices = indices.to(self._x.device, non_blocking=True)
+        indices = moved(indices, self._x.device)
         if len(self._buffer) < len(indices):
             self._buffer = self._x.new_empty((len(indices), *self._x.shape[1:]))
         x = torch.index_select(self._x, 0, indices, out=self._buffer[: len(indices)])
         if self._augment is not None:
-            key = key.to(indices.device, non_blocking=True) if isinstance(key, Tensor) else key
+            key = moved(key, indices.device) if isinstance(key, Tensor) else key
             x = augmented(x, self._augment, key, indices)
         return self._shown(x), self._y[indices]
 
