@@ -15,19 +15,15 @@ from paceline.data.augment import augmented
 from paceline.data.batches import Batch, Composition
 from paceline.data.dataset import Split
 from paceline.data.draws import key
+from paceline.data.room import needed, room
 from paceline.data.show import Look, Show, answers, are_pictures
 from paceline.data.transfer import moved
 from paceline.spec.run import Augment
 
-DEVICE_SHARE = 0.4  # of a GPU's free memory that a training set may take
-
 
 def fits(split: Split, device: torch.device, dtype: torch.dtype) -> bool:
     """Whether a split may live on a GPU, floats as `dtype`."""
-    free, _ = torch.cuda.mem_get_info(device)
-    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # torch keeps it for tensors
-    each = 1 if split.x.dtype == torch.uint8 else dtype.itemsize
-    return split.x.numel() * each + split.y.nbytes <= DEVICE_SHARE * free
+    return needed(split, dtype) <= room(device)
 
 
 class _Buffer:
