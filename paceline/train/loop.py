@@ -168,7 +168,7 @@ def train(
                 yield now
                 position.clear()
                 made.noise.clear()
-                over = ending(now, last, total, stopper.verdict(scores), clock)
+                over = ending(now, last, total, stopper.agreed(scores, team, made.device), clock)
                 if over or time.perf_counter() - told > TOLD_SECONDS:
                     yield spent()
                     told = time.perf_counter()
