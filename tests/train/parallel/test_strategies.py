@@ -45,6 +45,7 @@ EXACT: dict[str, dict[str, Any]] = {
     "fsdp": {"strategy": "fsdp"},
     "fsdp, clipped": {"strategy": "fsdp", "clip_norm": 0.1},
     "fsdp, parts of unequal shares": {"strategy": "fsdp", "accumulate": 8, "batch": 37},
+    "fsdp, ended early": {"strategy": "fsdp", "epochs": 3, "early_stop": {"target": 0.01}},
     "fsdp, a rule": {"strategy": "fsdp", "optimizer": "lion"},
     "local_sgd": {"strategy": {"name": "local_sgd", "every": 1}, "optimizer": "gd", "lr": 0.01},
     "pipeline": {"strategy": "pipeline"},
