@@ -2,8 +2,8 @@
 
 import hashlib
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
@@ -48,6 +48,7 @@ class Dataset:
     names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     base_shape: tuple[int, ...] | None = None  # of the images, where x is what a frozen base made of them
+    base_head: Mapping[str, Tensor] = field(default_factory=dict)  # what the base's file of weights has for the head
 
     @property
     def input_shape(self) -> tuple[int, ...]:

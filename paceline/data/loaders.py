@@ -1,4 +1,4 @@
-"""Which loader feeds a run: the memory loader, or torch's DataLoader with workers."""
+"""Which loader feeds a run: the memory loader, or torch's DataLoader with workers; and where its held-out sets lie."""
 
 from collections.abc import Generator
 from typing import Protocol
@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from paceline.data.batches import Batch, Composition
-from paceline.data.dataset import Split
+from paceline.data.dataset import Dataset, Split
 from paceline.data.memory import Memory
+from paceline.data.room import needed, room
 from paceline.data.show import Look
 from paceline.spec import Run
 
@@ -30,3 +31,24 @@ def feed(run: Run, split: Split, device: torch.device, dtype: torch.dtype, chann
         if not fits(split, device, dtype):
             return Streamed(split, device, dtype, channels_last, look, run.augment)
     return Memory(split, device, dtype, channels_last, look, run.augment)
+
+
+def held_out(
+    dataset: Dataset,
+    device: torch.device,
+    dtype: torch.dtype,
+    channels_last: bool,
+    look: Look,
+    limit: float | None = None,
+) -> dict[str, Memory]:
+    """Validation and test, on the device as long as they take no more than `limit` bytes together (unsaid: its room).
+    What does not fit stays on the host, and an evaluation moves it chunk by chunk."""
+    left = room(device) if limit is None else limit
+    found = {}
+    for name, split in dataset.splits.items():
+        if name == "train":
+            continue
+        size = needed(split, dtype)
+        found[name] = Memory(split, device, dtype, channels_last, look, on_host=size > left)
+        left -= size if size <= left else 0
+    return found

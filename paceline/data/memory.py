@@ -1,4 +1,7 @@
-"""The memory loader: a split as tensors on the device, each batch gathered by index into a buffer that is reused."""
+"""The memory loader: a split as tensors on the device, each batch gathered by index into a buffer that is reused.
+
+One that is only evaluated may stay on the host where the device has no room for it.
+"""
 
 from collections.abc import Generator
 from itertools import islice
@@ -11,6 +14,7 @@ from paceline.data.batches import Batch, Composition
 from paceline.data.dataset import Split
 from paceline.data.draws import key as draw_key
 from paceline.data.show import Look, Show, answers, are_pictures
+from paceline.data.transfer import moved
 from paceline.spec.run import Augment
 
 TOGETHER_VALUES = 2_000_000  # of inputs that are changed at a time
@@ -28,15 +32,17 @@ class Memory:
         channels_last: bool,
         look: Look | None = None,
         augment: Augment | None = None,
+        on_host: bool = False,
     ) -> None:
-        look = look or Look()
-        self._augment, self._dtype = augment, dtype
+        """`on_host`: only chunks of it are asked for, and moved to the device one by one."""
+        look, home = look or Look(), torch.device("cpu") if on_host else device
+        self._augment, self._dtype, self._device = augment, dtype, device
         whole = split.x.dtype == torch.uint8
         pictures = are_pictures(split, look, augment)
         self._channels_last = channels_last and split.x.dim() == 4
         x = split.x.permute(0, 2, 3, 1) if self._channels_last or pictures else split.x
         x = x.contiguous()
-        self._x = x.to(device) if whole else x.to(device, dtype)
+        self._x = x.to(home) if whole else x.to(home, dtype)
         self._y = answers(split, dtype).to(device)
         self._buffer = self._x.new_empty(0)
         self._show = Show(look, self._x, device, dtype, self._channels_last) if pictures else None
@@ -78,18 +84,18 @@ class Memory:
 
     def gather(self, indices: Tensor, key: int | Tensor = 0) -> tuple[Tensor, Tensor]:
         """Inputs and targets; `key` is for the draws of the augmentation."""
-        indices = indices.to(self._x.device, non_blocking=True)
+        indices = moved(indices, self._x.device)
         if len(self._buffer) < len(indices):
             self._buffer = self._x.new_empty((len(indices), *self._x.shape[1:]))
         x = torch.index_select(self._x, 0, indices, out=self._buffer[: len(indices)])
         if self._augment is not None:
-            key = key.to(indices.device, non_blocking=True) if isinstance(key, Tensor) else key
+            key = moved(key, indices.device) if isinstance(key, Tensor) else key
             x = augmented(x, self._augment, key, indices)
         return self._shown(x), self._y[indices]
 
     def chunk(self, start: int, stop: int) -> Tensor:
         """Consecutive inputs, in file order, unchanged: for evaluation."""
-        return self._shown(self._x[start:stop])
+        return self._shown(moved(self._x[start:stop], self._device))
 
     def _shown(self, x: Tensor) -> Tensor:
         if self._show is not None:

@@ -15,18 +15,15 @@ from paceline.data.augment import augmented
 from paceline.data.batches import Batch, Composition
 from paceline.data.dataset import Split
 from paceline.data.draws import key
+from paceline.data.room import needed, room
 from paceline.data.show import Look, Show, answers, are_pictures
+from paceline.data.transfer import moved
 from paceline.spec.run import Augment
-
-DEVICE_SHARE = 0.4  # of a GPU's free memory that a training set may take
 
 
 def fits(split: Split, device: torch.device, dtype: torch.dtype) -> bool:
     """Whether a split may live on a GPU, floats as `dtype`."""
-    free, _ = torch.cuda.mem_get_info(device)
-    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # torch keeps it for tensors
-    each = 1 if split.x.dtype == torch.uint8 else dtype.itemsize
-    return split.x.numel() * each + split.y.nbytes <= DEVICE_SHARE * free
+    return needed(split, dtype) <= room(device)
 
 
 class _Buffer:
@@ -78,8 +75,8 @@ class Streamed:
         buffer = next(self._buffers)
         host = buffer.gather(batch.indices)
         with torch.cuda.stream(self._stream):
-            x = host.to(self._device, non_blocking=True)
-            y = self._y[batch.indices].pin_memory().to(self._device, non_blocking=True)
+            x = moved(host, self._device)
+            y = moved(self._y[batch.indices].pin_memory(), self._device)
             buffer.copied.record(self._stream)
         return batch, x, y, buffer.copied
 
@@ -92,6 +89,6 @@ class Streamed:
         for tensor in (x, y):
             tensor.record_stream(training)
         if self._augment is not None:
-            indices = batch.indices.to(self._device, non_blocking=True)
+            indices = moved(batch.indices, self._device)
             x = augmented(x, self._augment, key(composition.run.seed, "augment", batch.step), indices)
         return batch, self._show(x) if self._show else x.to(self._dtype, memory_format=self._layout), y

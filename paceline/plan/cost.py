@@ -81,9 +81,15 @@ def check_size(run: Run) -> None:
     if pool > facts.train:
         raise ArgumentError(f"a subset of {pool:,} from a training set of {facts.train:,}.", "subset")
     try:
-        _walk(run.global_batch, run.steps, run.epochs, pool, run.overlap)
+        steps = _walk(run.global_batch, run.steps, run.epochs, pool, run.overlap).steps
     except ValueError as error:
         raise ArgumentError(f"{error}.", "batch") from None
+    if run.epochs is not None and run.warmup > steps:
+        raise ArgumentError(
+            f"warmup is {run.warmup} steps, the whole run of {run.epochs:g} epochs {steps}; say at most {steps}, or "
+            "train longer.",
+            "warmup",
+        )
 
 
 def _check_images(run: Run, shape: tuple[int, ...]) -> None:

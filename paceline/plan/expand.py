@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,13 +12,14 @@ from pydantic_core import PydanticUndefined
 from paceline.plan.cost import check_size
 from paceline.plan.sample import sample
 from paceline.spec import identity, signature
-from paceline.spec.argument import ArgumentError
+from paceline.spec.argument import ArgumentError, Entry
 from paceline.spec.check import check
 from paceline.spec.document import KeyPath
-from paceline.spec.part import Part
+from paceline.spec.part import Part, entry_of
 from paceline.spec.part import read as read_part
 from paceline.spec.run import GROUPS, PARTS, Loader, Run, construct, refuse_unknown
 from paceline.spec.study import MAX_RUNS, Study, said
+from paceline.spec.whole import is_whole
 
 Said = tuple[Any, KeyPath]  # a raw value and where it stands
 
@@ -78,9 +79,12 @@ def _settings(study: Study, own_parts: bool) -> Iterator[tuple[str, dict[str, An
         fixed: dict[str, Said] = {key: (value, ("base", key)) for key, value in study.base.items()}
         inner = {key: (value, ("cases", name, key)) for key, value in case.items() if key != "tune"}
         fixed = {key: value for key, value in fixed.items() if key.partition(".")[0] not in inner} | inner
-        grids = [_grid(study.compare, ("compare",)), _points(study.tune, ("tune",))]
-        grids.append(_points(case.get("tune", {}), ("cases", name, "tune")))
-        start = reader.start(fixed, [*study.compare, *study.tune, *case.get("tune", {})])
+        own_tune = case.get("tune", {})
+        axes_of = (study.compare, study.tune, own_tune)
+        parts = _Parts(fixed, axes_of)
+        grids = [_grid(study.compare, ("compare",)), _points(study.tune, ("tune",), parts)]
+        grids.append(_points(own_tune, ("cases", name, "tune"), parts))
+        start = reader.start(fixed, [key for axes in axes_of for key in axes])
         for compared, tuned, own in itertools.product(*grids):
             axes = {**compared, **tuned, **own}
             yield (
@@ -95,11 +99,27 @@ def _grid(axes: dict[str, list[Any]], path: KeyPath) -> list[dict[str, Said]]:
     return [dict(point) for point in itertools.product(*columns)]
 
 
-def _points(tune: dict[str, Any], path: KeyPath) -> list[dict[str, Said]]:
+@dataclass(frozen=True)
+class _Parts:
+    """What the parts of a case may be."""
+
+    fixed: dict[str, Said]
+    axes: Sequence[dict[str, Any]]
+
+    def entries(self, kind: str) -> list[Entry | None]:
+        """Their lines in the table; None for the user's own."""
+        on_axes = [value for axis in self.axes for value in axis.get(kind, ())]
+        alone = self.fixed[kind][0] if kind in self.fixed else _DEFAULTS.get(kind)
+        return [entry_of(kind, said) for said in on_axes or [alone]]
+
+
+def _points(tune: dict[str, Any], path: KeyPath, parts: _Parts) -> list[dict[str, Said]]:
     if "sample" not in tune:
         return _grid(tune, path)
     axes = {key: value for key, value in tune.items() if key != "sample"}
-    points = enumerate(sample(axes, tune["sample"]))
+    heads = {key: key.partition(".")[0] for key in axes}
+    whole = [key for key, head in heads.items() if is_whole(key, parts.entries(head) if head in PARTS else ())]
+    points = enumerate(sample(axes, tune["sample"], whole))
     return [{key: (value, (*path, key, f"#{i}")) for key, value in point.items()} for i, point in points]
 
 

@@ -4,22 +4,22 @@ Quasi-random search by a Halton sequence, as Google's tuning playbook advises: n
 """
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
 
-def sample(axes: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """`count` points; one that comes again, as on axes of few values it may, is left out."""
-    points = (_point(axes, index) for index in range(1, count + 1))
+def sample(axes: dict[str, Any], count: int, whole: Collection[str] = ()) -> list[dict[str, Any]]:
+    """`count` points; one that comes again, as on axes of few values it may, is left out. `whole`: the axes that are of
+    whole numbers."""
+    points = (_point(axes, index, whole) for index in range(1, count + 1))
     return list({repr(point): point for point in points}.values())
 
 
-def _point(axes: dict[str, Any], index: int) -> dict[str, Any]:
-    return {
-        key: _at(axis, radical_inverse(index, _PRIMES[dim % len(_PRIMES)]))
-        for dim, (key, axis) in enumerate(axes.items())
-    }
+def _point(axes: dict[str, Any], index: int, whole: Collection[str]) -> dict[str, Any]:
+    shares = [radical_inverse(index, _PRIMES[dim % len(_PRIMES)]) for dim in range(len(axes))]
+    return {key: _at(axis, share, key in whole) for (key, axis), share in zip(axes.items(), shares, strict=True)}
 
 
 def radical_inverse(index: int, base: int) -> float:
@@ -32,7 +32,7 @@ def radical_inverse(index: int, base: int) -> float:
     return result
 
 
-def _at(axis: Any, share: float) -> Any:
+def _at(axis: Any, share: float, whole: bool) -> Any:
     if isinstance(axis, list):
         return axis[min(int(share * len(axis)), len(axis) - 1)]
     low, high = float(axis["low"]), float(axis["high"])
@@ -40,7 +40,8 @@ def _at(axis: Any, share: float) -> Any:
         value = math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
     else:
         value = low + share * (high - low)
-    return min(max(_round(value), low), high)
+    value = min(max(_round(value), low), high)
+    return round(value) if whole and low.is_integer() and high.is_integer() else value
 
 
 def _round(value: float) -> float:

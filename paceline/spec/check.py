@@ -54,7 +54,9 @@ def check(run: Run) -> None:
     if run.noise_every and run.devices > 1 and not averages(run):
         named = [name for name, entry in TABLE["strategy"].items() if entry.averages]
         raise ArgumentError(
-            f"the noise of gradients needs strategy {' or '.join(named)}, or one device.", "noise_every"
+            f"the noise of gradients needs strategy {' or '.join(named)} without powersgd, or one device; "
+            f"here it is {run.strategy}.",
+            "noise_every",
         )
     if run.loader is not None and run.freeze == "base" and embeds(run):
         raise ArgumentError("a frozen base sees each image once; what it makes of them is in memory.", "loader")

@@ -72,6 +72,16 @@ def read(kind: str, said: Any, later: Collection[str] = ()) -> Part:
     return Part(kind, name, tuple(sorted((key, _freeze(value, key)) for key, value in args.items())))
 
 
+def entry_of(kind: str, said: Any) -> Entry | None:
+    """The line in the table of what a study file says; None for a path of the user's own, and for what is no part."""
+    if isinstance(said, Part):
+        return said.entry
+    try:
+        return TABLE[kind].get(_split(kind, said)[0])
+    except ArgumentError:
+        return None
+
+
 def _split(kind: str, said: Any) -> tuple[str, dict[str, Any]]:
     """Name and arguments; `folder:PATH` is short for the data set folder with that path."""
     name = said.get("name") if isinstance(said, dict) else said

@@ -211,7 +211,8 @@ class Run(Frozen):
         None,
         ge=1,
         description="steps between two looks at the noise of gradients, which gives the useful batch; on one device a "
-        "look costs half a step; unsaid: 50 on several devices with ddp or zero, where it is free, else none",
+        "look costs half a step; unsaid: 50 on several devices with ddp (but for powersgd) or zero, where it is free, "
+        "else none",
     )
     seed: Whole = Field(0, ge=0, le=10**18, description="the first seed; only in base")
     trial: Whole = Field(0, ge=0, description="repetition of a timing with the same seed")
@@ -260,5 +261,6 @@ def refuse_unknown(group: str, said: Any) -> None:
 
 
 def averages(run: Run) -> bool:
-    """Whether its devices average gradients of parts of a batch."""
-    return run.strategy.entry is not None and run.strategy.entry.averages
+    """Whether its devices average gradients of parts of a batch; those of low rank, as by PowerSGD, are others."""
+    whole = run.strategy.complete.get("compress") != "powersgd"
+    return whole and run.strategy.entry is not None and run.strategy.entry.averages

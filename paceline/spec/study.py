@@ -19,7 +19,7 @@ MAX_RUNS = 1_000_000
 
 
 class Range(Frozen):
-    """A tuned axis to sample from."""
+    """A tuned axis to sample from; of a setting that is a whole number, whole numbers if its ends are."""
 
     low: Number = Field(description="the least value")
     high: Number = Field(description="the largest")

@@ -89,9 +89,12 @@ def dataset_of(part: Part, files: Files, folder: Path, *, labelled: bool = False
 
 def model(run: Run, dataset: Dataset, folder: Path, files: Files | None = None) -> nn.Module:
     """The network at its start: a function of the run's seed and of its weights, whatever was drawn before."""
-    if dataset.base_shape is not None:
-        return Head(_drawn(run, dataset, folder))
-    return network(run, dataset, folder, files)
+    if dataset.base_shape is None:
+        return network(run, dataset, folder, files)
+    whole = _drawn(run, dataset, folder)
+    if dataset.base_head:
+        weight_files.load(whole, dataset.base_head, head_of(whole, dataset.outputs), Path(run.weights))
+    return Head(whole)
 
 
 class Head(nn.Module):
@@ -117,6 +120,16 @@ def network(run: Run, dataset: Dataset, folder: Path, files: Files | None = None
                 key="freeze",
             )
     return built
+
+
+def head_tensors(run: Run, dataset: Dataset, folder: Path, files: Files) -> dict[str, Tensor]:
+    """What the weights that the run starts from have for its head, by the network's names."""
+    found = weights(run, folder, files)
+    if found is None:
+        return {}
+    drawn = _drawn(run, dataset, folder)
+    names = weight_files.names_of(head_of(drawn, dataset.outputs), drawn)
+    return {name: value.clone() for name, value in weight_files.read(found.path).items() if name in names}
 
 
 def weights(run: Run, folder: Path, files: Files | None = None) -> Found | None:

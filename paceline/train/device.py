@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from paceline.data.transfer import moved
 from paceline.errors import DeviceError
 
 
@@ -38,9 +39,8 @@ def seed(device: torch.device, key: int) -> None:
 
 
 def put(batch: Tensor, device: torch.device, channels_last: bool) -> Tensor:
-    """A batch from the host; from pinned memory the copy is under way when this returns."""
-    layout = torch.channels_last if channels_last and batch.dim() == 4 else torch.preserve_format
-    return batch.to(device, non_blocking=True, memory_format=layout)
+    """A batch from the host; from pinned memory to CUDA the copy is under way when this returns."""
+    return moved(batch, device, torch.channels_last if channels_last and batch.dim() == 4 else torch.preserve_format)
 
 
 def synchronize(device: torch.device) -> None:

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import torch
+
 from paceline.spec.run import EarlyStop
 from paceline.train.evaluate import Score
+from paceline.train.parallel.team import Team
 
 
 class Stopper:
@@ -19,6 +22,14 @@ class Stopper:
 
     def load(self, state: dict[str, Any]) -> None:
         self._best, self._waited = state["best"], state["waited"]
+
+    def agreed(self, scores: dict[str, Score], team: Team, device: torch.device) -> str | None:
+        """The first process's verdict, for all: where each evaluates by itself, scores may differ in their last digits,
+        and one that stopped alone would leave the others waiting."""
+        if self._rule is None:
+            return None
+        own = self.verdict(scores)
+        return own or "the first process stops" if team.agreed(int(own is not None), device) else None
 
     def verdict(self, scores: dict[str, Score]) -> str | None:
         if self._rule is None:

@@ -29,12 +29,14 @@ VERSION = 2
 
 
 def embedded(run: Run, dataset: Dataset, folder: Path, files: Files) -> Dataset:
-    """The data set with features in the place of images, split after split."""
+    """The data set with features in the place of images, split after split. It has the head of the weights too, for as
+    many runs as train on it: reading the file takes longer than some of them."""
     features = _features(run, dataset, folder, files)
     parts = torch.split(features, [len(split) for split in dataset.splits.values()])
     splits = {name: Split(x, split.y) for x, (name, split) in zip(parts, dataset.splits.items(), strict=True)}
     held = {"train": splits["train"], "validation": splits.get("validation"), "test": splits["test"]}
-    return replace(dataset, **held, base_shape=build.input_shape(run, dataset))  # type: ignore[arg-type]
+    head = build.head_tensors(run, dataset, folder, files)
+    return replace(dataset, **held, base_shape=build.input_shape(run, dataset), base_head=head)  # type: ignore[arg-type]
 
 
 def _features(run: Run, dataset: Dataset, folder: Path, files: Files) -> Tensor:
@@ -80,7 +82,7 @@ def _embed(run: Run, dataset: Dataset, folder: Path, files: Files) -> Iterator[T
     model: nn.Module = build.network(run, dataset, folder, files).to(target)
     model = model.to(memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
     shown = look(run, dataset)
-    splits = [Memory(split, target, torch.float32, True, shown) for split in dataset.splits.values()]
+    splits = [Memory(split, target, torch.float32, True, shown, on_host=True) for split in dataset.splits.values()]
     for x in chain(*(_chunks(split) for split in splits)):
         yield model.embed(x).cpu().contiguous()  # type: ignore[operator]
 

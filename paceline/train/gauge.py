@@ -20,12 +20,13 @@ _POWERCAP = Path("/sys/class/powercap")
 
 @dataclass(frozen=True)
 class Usage:
-    """What is used now, and since the last reading."""
+    """What is used now, and since the last reading; of a GPU's memory, what torch held at most since the run began,
+    because between two steps, when this is read, nothing is held for a backward pass."""
 
     resident_bytes: int  # of this process and its loader's workers
-    allocated_bytes: int | None = None  # on the GPU, by tensors
-    reserved_bytes: int | None = None  # on the GPU, by torch for them
-    device_used_bytes: int | None = None  # on the GPU, by everybody
+    allocated_bytes: int | None = None  # on the GPU, by tensors, at most
+    reserved_bytes: int | None = None  # on the GPU, by torch for them, at most
+    device_used_bytes: int | None = None  # on the GPU, by everybody, now
     device_bytes: int | None = None  # that the GPU has
     utilisation: float | None = None  # 0 to 1, of the GPU or of the cores that the run may use
     power_watts: float | None = None
@@ -141,8 +142,8 @@ class _Gpu:
     def memory(self) -> dict[str, int]:
         free, total = torch.cuda.mem_get_info(self._device)
         return {
-            "allocated_bytes": torch.cuda.memory_allocated(self._device),
-            "reserved_bytes": torch.cuda.memory_reserved(self._device),
+            "allocated_bytes": torch.cuda.max_memory_allocated(self._device),
+            "reserved_bytes": torch.cuda.max_memory_reserved(self._device),
             "device_used_bytes": total - free,
             "device_bytes": total,
         }

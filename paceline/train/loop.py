@@ -22,7 +22,7 @@ from paceline.data.draws import key
 from paceline.data.locate import Files
 from paceline.errors import StudyError
 from paceline.spec import Run
-from paceline.train import checkpoint, device, peak
+from paceline.train import checkpoint, device, peak, precision
 from paceline.train.clock import Clock
 from paceline.train.compiled import Forward, compiled
 from paceline.train.early import Stopper
@@ -168,7 +168,7 @@ def train(
                 yield now
                 position.clear()
                 made.noise.clear()
-                over = ending(now, last, total, stopper.verdict(scores), clock)
+                over = ending(now, last, total, stopper.agreed(scores, team, made.device), clock)
                 if over or time.perf_counter() - told > TOLD_SECONDS:
                     yield spent()
                     told = time.perf_counter()
@@ -184,7 +184,8 @@ def train(
 
 
 def _work(run: Run, made: SetUp) -> Work | None:
-    return work(made.model, made.example, made.width, parts_of(made.width, run.accumulate))
+    cast = precision.MIXED.get(run.precision)
+    return work(made.model, made.example, made.width, parts_of(made.width, run.accumulate), cast)
 
 
 def _imbalance(team: Team, phases: dict[str, float], target: torch.device) -> float:

@@ -28,10 +28,8 @@ class Noise:
         self._team, self._factor, self._parts = team, factor, run.accumulate * team.size
         self._model = model
         self._watching, self._seen = False, torch.zeros(())
+        self._hooked: set[int] = set()
         self.clear()
-        if self._every and self._parts > 1:
-            for parameter in model.parameters():
-                parameter.register_hook(self._see)  # type: ignore[no-untyped-call]
 
     def clear(self) -> None:
         self._steps, self._small, self._big, self._batch = 0, 0.0, 0.0, 0
@@ -41,6 +39,8 @@ class Noise:
         self._watching = bool(self._every) and batch.step % self._every == 0
         self._watching &= batch.count % max(2, self._parts) == 0 and self._batch in (0, batch.count)
         self._seen = torch.zeros((), device=self._seen.device)
+        if self._watching and self.in_parts:
+            self._hook()
         return self._watching
 
     @property
@@ -80,6 +80,13 @@ class Noise:
 
     def load(self, kept: dict[str, Any]) -> None:
         self._steps, self._small, self._big, self._batch = (kept[name] for name in ("steps", "small", "big", "batch"))
+
+    def _hook(self) -> None:
+        """Those that train now, a base that has thawed among them: a frozen parameter takes no hook."""
+        for parameter in self._model.parameters():
+            if parameter.requires_grad and id(parameter) not in self._hooked:
+                parameter.register_hook(self._see)  # type: ignore[no-untyped-call]
+                self._hooked.add(id(parameter))
 
     def _see(self, gradient: Tensor) -> None:
         if self._watching:

@@ -1,6 +1,7 @@
 """The most memory that a run held: on a GPU what torch allocated, else what was resident in the process."""
 
 import contextlib
+import gc
 from pathlib import Path
 
 import psutil
@@ -10,8 +11,11 @@ _SELF = Path("/proc/self")
 
 
 def reset(device: torch.device) -> bool:
-    """Begins anew; whether the peak can be told from earlier ones. Only Linux can, for the CPU."""
+    """Begins anew; whether the peak can be told from earlier ones. Only Linux can, for the CPU. On a GPU what earlier
+    runs left is given back first: models that hooks keep in a cycle, and the memory that torch holds ready."""
     if device.type == "cuda":
+        gc.collect()
+        torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
         return True
     with contextlib.suppress(OSError):

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from paceline.data import loaders
 from paceline.data.batches import Composition
 from paceline.data.dataset import Dataset
-from paceline.data.loaders import Feed, feed
+from paceline.data.loaders import Feed
 from paceline.data.locate import Files
 from paceline.data.memory import Memory
 from paceline.spec import Run
@@ -68,11 +69,7 @@ def set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: F
     random_layers = [layer for layer in model.modules() if hasattr(layer, "reseed")]
     strategy = build.strategy(run, team, folder)
     shown = look(run, dataset)
-    held_out = {
-        name: Memory(split, target, dtype, channels_last, shown)
-        for name, split in dataset.splits.items()
-        if name != "train"
-    }
+    held_out = loaders.held_out(dataset, target, dtype, channels_last, shown)
     sharers = team if strategy.shards_data else ALONE
     in_parts = run.accumulate > 1 or sharers.size > 1 or strategy.parts > 1
     composition = Composition(run, len(dataset.train), sharers.rank, sharers.size)
@@ -98,7 +95,7 @@ def set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: F
         share_of=build.share_of(run, folder) if in_parts or run.noise_every else lambda share: share,
         in_parts=in_parts,
         factor=build.schedule(run, folder),
-        feed=feed(run, dataset.train, target, dtype, channels_last, shown),
+        feed=loaders.feed(run, dataset.train, target, dtype, channels_last, shown),
         copies=run.loader is not None,
         channels_last=channels_last,
         example=example,

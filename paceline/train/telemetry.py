@@ -2,6 +2,8 @@
 
 On a CPU a phase is what the clock says between two marks. On a GPU a mark is an event in the stream of work, read after
 the device has been waited for anyway: so a phase is what the device spent on it, its waiting for the host included.
+On Metal there are none: the host's clock would time launches, and torch's events there may hang or come out reversed
+(pytorch pull request 196395).
 """
 
 import math
@@ -27,7 +29,7 @@ class Telemetry:
 
     def __init__(self, device: torch.device, parts: int = 1, kept: dict[str, Any] | None = None) -> None:
         """`parts` of a batch, each of which is marked; `kept`: the state of a run that goes on."""
-        self._marks: _Marks = _DeviceMarks(device) if device.type == "cuda" else _HostMarks()
+        self._marks = _marks(device)
         self._sums: list[float] = list(kept["sums"]) if kept else [0.0] * (OTHER + 1)
         self._every, self._until, self._draw = 1, 0, 1
         self._warm: tuple[int, float] | None = None  # examples and seconds at the end of the warm-up
@@ -126,6 +128,23 @@ class _DeviceMarks:
         for (_, before), (phase, at) in pairwise(made):
             if phase != _BEGINS:
                 yield phase, before.elapsed_time(at) / 1000
+
+
+class _NoMarks:
+    def begin(self) -> None:
+        pass
+
+    def mark(self, phase: int) -> None:
+        pass
+
+    def taken(self) -> Iterator[tuple[int, float]]:
+        return iter(())
+
+
+def _marks(device: torch.device) -> _Marks:
+    if device.type == "mps":
+        return _NoMarks()
+    return _DeviceMarks(device) if device.type == "cuda" else _HostMarks()
 
 
 def _cost(marks: _Marks, device: torch.device, parts: int) -> float:

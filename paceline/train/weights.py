@@ -3,7 +3,7 @@ alone (`weights_only=True`); one that holds more is refused."""
 
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,11 +56,9 @@ class Fit:
 
 
 @torch.no_grad()
-def load(model: nn.Module, tensors: Tensors, head: nn.Module, source: Path) -> Fit:
+def load(model: nn.Module, tensors: Mapping[str, Tensor], head: nn.Module, source: Path) -> Fit:
     """Copies what the file has. The head may differ in shape and is then left as it was; nothing else may."""
-    mine = model.state_dict()
-    replaced = {id(value) for value in head.state_dict(keep_vars=True).values()}
-    of_head = {name for name, value in model.state_dict(keep_vars=True).items() if id(value) in replaced}
+    mine, of_head = model.state_dict(), names_of(head, model)
     unknown = [name for name in tensors if name not in mine]
     if unknown or not any(name in tensors for name in mine):
         strange = f"it has {_some(unknown)}, the model has none such" if unknown else "it has none of its tensors"
@@ -80,6 +78,12 @@ def load(model: nn.Module, tensors: Tensors, head: nn.Module, source: Path) -> F
             value.copy_(tensors[name])
     counted = {name for name in missing if not name.endswith("num_batches_tracked")}
     return Fit(tuple(name for name in missing if name in counted and name not in of_head))
+
+
+def names_of(head: nn.Module, model: nn.Module) -> frozenset[str]:
+    """What the network calls the tensors of its head."""
+    own = {id(value) for value in head.state_dict(keep_vars=True).values()}
+    return frozenset(name for name, value in model.state_dict(keep_vars=True).items() if id(value) in own)
 
 
 def _some(names: list[str]) -> str:

@@ -48,6 +48,19 @@ def test_the_size_of_data(said: Any, facts: Facts | None) -> None:
     assert facts_of(read("data", said)) == facts
 
 
+def test_a_warm_up_longer_than_so_many_epochs_is_refused() -> None:
+    """digits has 1137 examples to train on, so 12 batches of 100."""
+    check_size(run(steps=None, epochs=2, warmup=24))
+    check_size(run(data="my_data:load", steps=None, epochs=2, warmup=25))
+    with pytest.raises(
+        ArgumentError, match="warmup is 25 steps, the whole run of 2 epochs 24; say at most 24"
+    ) as found:
+        check_size(run(steps=None, epochs=2, warmup=25))
+    assert found.value.key == "warmup"
+    with pytest.raises(ArgumentError, match="epochs 3; say at most 3"):
+        check_size(run(steps=None, epochs=0.5, warmup=25, batch=100, devices=2, batch_mode="per_device"))
+
+
 @pytest.mark.parametrize(
     ("said", "steps", "rows"),
     [

@@ -199,3 +199,25 @@ print(len(trials), len({trial.id for trial in trials}), int(peak) // 1024)
     count, unique, megabytes = map(int, done.stdout.split())
     assert count == unique == 100_000
     assert megabytes < 500
+
+
+@pytest.mark.parametrize(
+    ("said", "values"),
+    [
+        ({"tune": {"sample": 3, "batch": {"low": 16, "high": 256, "scale": "log"}}}, {64, 32, 128}),
+        ({"tune": {"sample": 3, "warmup": {"low": 0, "high": 3}}}, {2, 1}),  # 1.5 is 2, and stands once
+        ({"tune": {"sample": 3, "data.validation": {"low": 100, "high": 201}}}, {150, 125, 176}),
+        ({"tune": {"sample": 3, "subset": {"low": 50, "high": 101}}}, {76, 63, 88}),
+        ({"cases": {"a": {"tune": {"sample": 2, "threads": {"low": 1, "high": 4}}}}}, {2}),
+    ],
+)
+def test_a_range_of_a_setting_that_reads_whole_numbers_is_of_whole_numbers(said: Any, values: set[int]) -> None:
+    trials = expand(study(**said, repeat=1))
+    assert {str(trial.axes[key]) for trial in trials for key in trial.axes} == {str(value) for value in values}
+    assert len(trials) == len(values)
+
+
+@pytest.mark.parametrize("key", ["lr", "clip_norm", "optimizer.epsilon"])
+def test_other_ranges_are_what_they_were(key: str) -> None:
+    trials = expand(study(tune={"sample": 3, key: {"low": 1, "high": 2}}, repeat=1))
+    assert [trial.axes[key] for trial in trials] == [1.5, 1.25, 1.75]

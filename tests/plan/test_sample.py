@@ -50,3 +50,25 @@ def test_a_point_stands_once() -> None:
 
 def test_four_digits_are_what_a_table_shows() -> None:
     assert all(float(f"{p['lr']:.4g}") == p["lr"] for p in sample({"lr": {"low": 0.001, "high": 0.9}}, 30))
+
+
+def test_whole_numbers_stay_whole_in_their_range_and_stand_once() -> None:
+    points = sample({"batch": {"low": 16, "high": 256, "scale": "log"}}, 8, whole=("batch",))
+    assert [point["batch"] for point in points] == [64, 32, 128, 23, 91, 45, 181, 19]
+    assert all(isinstance(point["batch"], int) for point in points)
+    few = sample({"batch": {"low": 1, "high": 3}}, 50, whole=("batch",))
+    assert sorted(point["batch"] for point in few) == [1, 2, 3]
+
+
+def test_a_range_with_an_end_between_whole_numbers_is_of_any() -> None:
+    axis = {"batch": {"low": 0.5, "high": 3}}
+    assert sample(axis, 5, whole=("batch",)) == sample(axis, 5)
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.sampled_from(["linear", "log"]), st.integers(1, 30))
+def test_what_was_whole_before_it_was_rounded_is_what_it_was(low: int, more: int, scale: str, count: int) -> None:
+    """So that the runs of a study are those they were."""
+    axis = {"steps": {"low": low, "high": low + more, "scale": scale}}
+    plain = [point["steps"] for point in sample(axis, count)]
+    if all(value.is_integer() for value in plain):
+        assert [point["steps"] for point in sample(axis, count, whole=("steps",))] == plain

@@ -14,7 +14,7 @@ from paceline.data.locate import Files
 from paceline.errors import StudyError
 from paceline.spec import Run
 from paceline.spec.run import embeds
-from paceline.train import build, checkpoint
+from paceline.train import build, checkpoint, weights
 from paceline.train.base import head_of
 from paceline.train.features import embedded
 from paceline.train.loop import train
@@ -183,6 +183,41 @@ def test_training_starts_from_the_weights_of_a_file(pictures, tmp_path):
     first = next(item for item in train(run, pictures, tmp_path) if isinstance(item, Row))
     same = next(item for item in train(run_of(seed=9), pictures, tmp_path) if isinstance(item, Row))
     assert first.loss == same.loss
+
+
+def test_the_head_of_a_file_is_where_training_starts_with_and_without_features(pictures, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    network = build.model(run_of(seed=9), pictures, tmp_path)
+    save_file({name: value.contiguous() for name, value in network.state_dict().items()}, tmp_path / "kept.safetensors")
+    run = run_of(weights="kept.safetensors", freeze="base")
+    features = embedded(run, pictures, tmp_path, Files.search())
+    head = build.model(run, features, tmp_path).head
+    assert torch.equal(head[1].weight, network.head[1].weight)
+    whole, small = (trained(run, data, folder=tmp_path)[0] for data in (pictures, features))
+    assert [row.loss for row in small] == pytest.approx([row.loss for row in whole], rel=1e-4)
+
+
+def test_a_head_of_other_classes_starts_as_drawn_with_and_without_features(pictures, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    other = build.model(run_of(seed=9), dataclasses.replace(pictures, classes=7), tmp_path)
+    save_file({name: value.contiguous() for name, value in other.state_dict().items()}, tmp_path / "kept.safetensors")
+    run = run_of(weights="kept.safetensors", freeze="base")
+    features = embedded(run, pictures, tmp_path, Files.search())
+    drawn = build.model(run_of(), pictures, tmp_path).head[1].weight
+    for data in (pictures, features):
+        assert torch.equal(build.model(run, data, tmp_path).head[1].weight, drawn)
+
+
+def test_no_run_reads_the_file_again_for_its_head(pictures, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    network = build.model(run_of(seed=9), pictures, tmp_path)
+    save_file({name: value.contiguous() for name, value in network.state_dict().items()}, tmp_path / "kept.safetensors")
+    features = embedded(run_of(weights="kept.safetensors", freeze="base"), pictures, tmp_path, Files.search())
+    reads: list[Path] = []
+    monkeypatch.setattr(weights, "read", lambda path, read=weights.read: reads.append(path) or read(path))
+    for seed in range(3):
+        build.model(run_of(weights="kept.safetensors", freeze="base", seed=seed), features, tmp_path)
+    assert not reads
 
 
 def test_a_base_that_the_file_lacks_a_part_of_cannot_be_frozen(pictures, tmp_path):

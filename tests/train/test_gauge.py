@@ -58,3 +58,14 @@ def test_without_a_counter_nothing_is_said_of_energy(tmp_path, monkeypatch):
     module._packages.cache_clear()
     assert Gauge(CPU, 1).read().energy_joules is None
     module._packages.cache_clear()
+
+
+def test_of_a_gpu_the_most_is_told_that_was_held_since_the_reset(monkeypatch):
+    """Between two steps no activations are held."""
+    said = {"memory_allocated": 1, "memory_reserved": 2, "max_memory_allocated": 30, "max_memory_reserved": 40}
+    for name, value in said.items():
+        monkeypatch.setattr(torch.cuda, name, lambda device, value=value: value)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (50, 100))
+    found = Gauge(torch.device("cuda", 0), 1).read()
+    assert (found.allocated_bytes, found.reserved_bytes) == (30, 40)
+    assert (found.device_used_bytes, found.device_bytes) == (50, 100)

@@ -79,3 +79,13 @@ def test_its_own_cost_is_measured():
     found = Telemetry(CPU)
     assert 0 < found.cost < time.perf_counter() - begun
     assert sum(found.phases(1.0).values()) == 0.0
+
+
+def test_on_metal_no_phase_is_told_but_the_speed_is(clock, monkeypatch):
+    """The host's clock would time launches."""
+    monkeypatch.setattr(module.devices, "synchronize", lambda device: None)
+    found = Telemetry(torch.device("mps"))
+    stepped(found, clock, [(LOADER, 1.0), (FORWARD, 2.0), (OTHER, 1.0)])
+    found.settle(1, 10, 4.0)
+    assert found.phases(4.0) == dict.fromkeys(PHASES, 0.0)
+    assert found.speed(30, 8.0) == 5.0

@@ -39,6 +39,24 @@ def test_the_model_is_left_alone():
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
+def test_mixed_precision_moves_activations_at_the_width_it_computes_in():
+    """Half of it where layers are small beside their batch; where they are large, casting them takes most of the gain."""
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64))
+    full, half = (work(model, torch.rand(1, 64), 10_000, cast=cast) for cast in (None, torch.bfloat16))
+    assert half.flops == full.flops
+    assert half.bytes == pytest.approx(full.bytes / 2, rel=0.01)
+    assert half.calls == full.calls + 2 * 2  # each matrix there, its gradient back
+    alone = [work(model, torch.rand(1, 64), 1, cast=cast).bytes for cast in (None, torch.bfloat16)]
+    assert 0.8 * alone[0] < alone[1] < alone[0]
+
+
+def test_a_frozen_matrix_is_cast_one_way():
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64))
+    model[0].requires_grad_(False)
+    full, half = (work(model, torch.rand(1, 64), 10, cast=cast) for cast in (None, torch.float16))
+    assert half.calls == full.calls + 3
+
+
 def test_a_model_that_looks_at_its_numbers_cannot_be_counted():
     class Looks(nn.Module):
         def forward(self, x):

@@ -37,6 +37,7 @@ EXACT: dict[str, dict[str, Any]] = {
     "ddp, synced batch norm": {**COLOUR, "sync_batch_norm": True},
     "ddp, synced batch norm in parts": {**COLOUR, "sync_batch_norm": True, "accumulate": 2},
     "ddp, augmented": {**COLOUR, "model": "lab_cnn", "augment": {"flip": True, "crop": 2}},
+    "ddp, a frozen base": {**COLOUR, "freeze": "base", "augment": {"flip": True}},
     "ddp, workers": {**COLOUR, "model": "lab_cnn", "augment": {"flip": True}, "loader": 1},
     "ddp, a batch for each": {"batch": 10, "batch_mode": "per_device", "lr_scale": "linear"},
     "zero": {"strategy": "zero"},
@@ -44,6 +45,7 @@ EXACT: dict[str, dict[str, Any]] = {
     "fsdp": {"strategy": "fsdp"},
     "fsdp, clipped": {"strategy": "fsdp", "clip_norm": 0.1},
     "fsdp, parts of unequal shares": {"strategy": "fsdp", "accumulate": 8, "batch": 37},
+    "fsdp, ended early": {"strategy": "fsdp", "epochs": 3, "early_stop": {"target": 0.01}},
     "fsdp, a rule": {"strategy": "fsdp", "optimizer": "lion"},
     "local_sgd": {"strategy": {"name": "local_sgd", "every": 1}, "optimizer": "gd", "lr": 0.01},
     "pipeline": {"strategy": "pipeline"},
@@ -161,6 +163,11 @@ def test_the_noise_of_gradients_is_that_of_the_devices_parts(spread):
     assert (found["noise_small_batch"], found["noise_big_batch"]) == (10, 20)
     assert found["noise_small_norm2"] == pytest.approx(sum(small) / 2)
     assert found["noise_big_norm2"] == pytest.approx(big)
+
+
+def test_of_gradients_of_low_rank_no_noise_is_measured(spread):
+    assert any(spread["ddp"]["extras"])
+    assert not any(spread["powersgd"]["extras"])
 
 
 def test_waiting_for_the_others_is_told_apart(spread):
