@@ -139,7 +139,7 @@ def test_a_worker_that_cannot_start_is_said_at_once(tmp_path: Path, monkeypatch:
     session = open_session(api.load(write(tmp_path, SHORT, repeat=3)), tmp_path / "runs", jobs=2, stack=False)
     (told,) = execute(session)
     assert told.kind == "refused"
-    assert told.reason == "a worker process died (exit code 1) before it could train."
+    assert told.reason == "a worker process died (exit code 1) before it could train; --jobs 1 trains in this one."
 
 
 @pytest.mark.parametrize(("way", "runs"), [("--no-stack", 2), ("--stack", 4)])

@@ -84,10 +84,10 @@ def _claim(facts: Facts, item: Any) -> Claim:
         return Claim(text, asked, UNTESTABLE, lacks)
     try:
         verdict, why = _KINDS[kind](facts, item)
-        if verdict != UNTESTABLE and "device" in item and (other := _elsewhere(facts, item[kind], item["device"])):
-            verdict, why = UNTESTABLE, f"claimed of {item['device']}; on {other}, {why}"
     except MissingError as missing:
         verdict, why = UNTESTABLE, str(missing)
+    if "device" in item and (other := _elsewhere(facts, item[kind], item["device"])):
+        verdict, why = UNTESTABLE, f"claimed of {item['device']}; on {other}, {why}"
     return Claim(text, asked, _ANSWERS.get(verdict, verdict) if asked else verdict, why)
 
 
@@ -100,8 +100,11 @@ def _lacks(facts: Facts, kind: str) -> str:
 
 
 def _elsewhere(facts: Facts, rows: Any, device: str) -> str:
-    """What else than this device the runs were trained on that the rows name; empty if nothing else."""
-    runs = pl.concat([runs_of(facts, settings_of(facts, row)) for row in rows_of(rows)])
+    """What else than this device the runs were trained on that the rows name; empty if nothing else, or no run."""
+    try:
+        runs = pl.concat([runs_of(facts, settings_of(facts, row)) for row in rows_of(rows)])
+    except MissingError:
+        return ""
     packs = set(runs["pack"]) if "pack" in runs.columns else set()
     return ", ".join(sorted({facts.devices.get(pack, "an unknown device") for pack in packs} - {device}))
 
