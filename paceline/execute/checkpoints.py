@@ -1,6 +1,7 @@
 """Where a run that was broken off goes on from."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,75 @@ def load(file: Path, *kinds: tuple[str, ...]) -> dict[str, Any]:
     raise RecordError(f"{file}: not a checkpoint of a run. Delete it and run again; the run starts anew.")
 
 
-def resume(folder: PackFolder, origin: dict[str, Any]) -> dict[str, Any] | None:
-    """The state to go on from; None if there is none of this run, or its data or own parts have changed since."""
-    if not folder.checkpoint.exists():
+@dataclass
+class OfOne:
+    """The checkpoint of a run that one process trains; a pack has one, which may be of another of its runs."""
+
+    folder: PackFolder
+    own: bool = False  # whether it is of this run
+
+    def resume(self, origin: dict[str, Any]) -> dict[str, Any] | None:
+        """The state to go on from; None if there is none of this run, or its data or own parts have changed since."""
+        if not self.folder.checkpoint.exists():
+            return None
+        state = load(self.folder.checkpoint, RUN)
+        self.own = state["run"] == origin["run"]
+        if all(state[key] == value for key, value in origin.items()):
+            return state
+        self.drop()
         return None
-    state = load(folder.checkpoint, RUN)
-    changed = [key for key, value in origin.items() if state[key] != value]
-    if changed and "run" not in changed:
-        folder.checkpoint.unlink()
-    return None if changed else state
+
+    def save(self, step: int, state: dict[str, Any]) -> None:
+        save(self.folder.checkpoint, state)
+        self.own = True
+
+    def drop(self) -> None:
+        if self.own:
+            self.folder.checkpoint.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class OfTeam:
+    """Those of a run that several processes train: every one keeps its own state, all at the same steps."""
+
+    folder: PackFolder
+    team: Any
+    device: Any
+
+    def resume(self, origin: dict[str, Any]) -> dict[str, Any] | None:
+        """From the newest step that all processes have; None if there is none, or any sees other data or own parts."""
+        at = self._newest()
+        state = load(self._file(at), RUN) if at else None
+        changed = state is not None and any(state[key] != value for key, value in origin.items())
+        return None if self.team.any([changed], self.device)[0] else state
+
+    def save(self, step: int, state: dict[str, Any]) -> None:
+        save(self._file(step), state)
+        self.team.wait()
+        self._drop(but=step)
+
+    def drop(self) -> None:
+        self.team.wait()
+        self._drop()
+
+    def _file(self, step: int) -> Path:
+        kept = self.folder.checkpoint
+        return kept.with_name(f"{kept.name}-{step}-{self.team.rank}")
+
+    def _steps(self) -> list[int]:
+        """At which this process has kept its state."""
+        pattern = f"{self.folder.checkpoint.name}-*-{self.team.rank}"
+        names = (path.name.split("-") for path in self.folder.path.glob(pattern))
+        return sorted(int(parts[-2]) for parts in names if parts[-2].isdigit())
+
+    def _newest(self) -> int:
+        """The newest step that all processes have; 0 if there is none."""
+        before, newest = [0, 0, *self._steps()][-2:]
+        told = [[int(step) for step in steps] for steps in self.team.spread([newest, before], self.device)]
+        common = set.intersection(*map(set, told)) - {0}
+        return max(common, default=0)
+
+    def _drop(self, but: int = 0) -> None:
+        for step in self._steps():
+            if step != but:
+                self._file(step).unlink(missing_ok=True)

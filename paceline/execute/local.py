@@ -16,10 +16,9 @@ from typing import IO, cast
 
 from paceline.execute.cores import environment
 from paceline.execute.events import Event
-from paceline.execute.inline import stop_on_signal
 from paceline.execute.job import Job
-from paceline.execute.single import Stop
 from paceline.execute.stacked import give_up
+from paceline.execute.stop import Stop, stop_on_signal
 from paceline.record.claim import Claim
 from paceline.record.layout import StudyFolder, read_json
 from paceline.record.writer import PackWriter

@@ -16,7 +16,7 @@ from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.execute.outcome import note_turnaround
 from paceline.execute.rank import STOP
-from paceline.execute.single import Stop
+from paceline.execute.stop import Stop
 from paceline.record.layout import PackFolder
 from paceline.record.writer import PackWriter
 from paceline.spec import Run

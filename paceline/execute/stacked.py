@@ -10,7 +10,8 @@ from paceline.errors import DataError, DeviceError, RecordError, StackError
 from paceline.execute import checkpoints, datasets, origins, outcome
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.single import Stop, train_one
+from paceline.execute.single import train_one
+from paceline.execute.stop import Stop
 from paceline.execute.waiting import missing, runs_of
 from paceline.plan.cost import run_bytes
 from paceline.plan.stacks import most_runs

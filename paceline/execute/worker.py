@@ -15,9 +15,10 @@ from paceline.errors import PacelineError, RecordError
 from paceline.execute import members, neighbours
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.single import Stop, train_one
+from paceline.execute.single import train_one
 from paceline.execute.spread import train_spread
 from paceline.execute.stacked import train_stacked
+from paceline.execute.stop import Stop
 from paceline.execute.waiting import missing
 from paceline.record import machine
 from paceline.record.claim import Claim

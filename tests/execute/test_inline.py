@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from paceline import api
-from paceline.execute.inline import inline, stop_on_signal
+from paceline.execute.inline import inline
 from paceline.execute.session import _settle_packs, execute, open_session
+from paceline.execute.stop import stop_on_signal
 from paceline.record.layout import make_folder
 
 from .studies import ENDLESS, SHORT, job, rows, standing, write
