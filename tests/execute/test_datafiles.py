@@ -69,3 +69,7 @@ def test_weights_of_the_users_own(tmp_path: Path) -> None:
         sums.append(weights_hash("mine.safetensors", tmp_path))
     assert None not in sums
     assert sums[0] != sums[1]
+    (tmp_path / "data" / "weights").mkdir(parents=True)
+    (tmp_path / "data" / "weights" / "other.safetensors").write_bytes(b"1")
+    assert weights_hash("other.safetensors", tmp_path) is None
+    assert weights_hash("other.safetensors", tmp_path, tmp_path / "data") == sums[0], "where --data says"

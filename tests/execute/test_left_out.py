@@ -14,6 +14,9 @@ pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU has fp1
 
 def test_what_is_lacking_is_said_before_training_and_the_rest_is_trained(tmp_path):
     file = write(tmp_path, SHORT, compare={"precision": ["fp32", "fp16"]}, repeat=2)
+    planned = api.plan(file, out=tmp_path / "runs")
+    assert "To train: 2 runs" in planned
+    assert "Left out here: 2 runs. precision: fp16" in planned
     done = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "runs")])
     assert done.exit_code == 0, done.output
     assert "Left out here: 2 runs. precision: fp16, but a CPU has no fp16" in done.output

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from paceline.report.answer import Answer, answer
-from paceline.report.methods import methods
+from paceline.report.methods import methods, totals
 from paceline.report.names import columns, listed, with_labels
 
 from .recorded import DIGITS, TOPS, learning, made
@@ -325,3 +325,19 @@ def test_runs_that_stop_at_a_goal_are_ranked_by_when_they_get_there(said):
     assert found.sentences[0].startswith("First to validation accuracy 0.7 is ")
     assert "their accuracy does not rank them" in found.sentences[1]
     assert "Highest" not in found.text
+
+
+def test_the_stacks_of_a_pack_each_have_their_clock():
+    """A pack that trained as two stacks, one after the other, took both."""
+    runs = pl.DataFrame(
+        {
+            "pack": ["p"] * 4,
+            "stack": ["a", "a", "b", "b"],
+            "timing": ["stacked"] * 4,
+            "seconds": [9.0, 10.0, 4.0, 5.0],
+            "evaluation_seconds": [1.0] * 4,
+            "wall_seconds": [11.0, 12.0, 6.0, 7.0],
+        }
+    )
+    assert totals(runs) == [15.0, 2.0, 19.0]
+    assert totals(runs.drop("stack")) == [10.0, 1.0, 12.0]

@@ -102,9 +102,9 @@ def test_a_poor_study_has_a_page_too(status: str, tmp_path: Path):
 
 def test_a_page_that_cannot_be_written_is_refused_in_words(known: Answer, tmp_path: Path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(RecordError, match="cannot be written"):
+    with pytest.raises(RecordError, match=r"cannot be written \(.*\). Choose another --file"):
         write_page(known, tmp_path / "file" / "page.html")
-    with pytest.raises(RecordError, match="cannot be written"):
+    with pytest.raises(RecordError, match=r"cannot be written \(.*\). Choose another --figures"):
         write_figures(known, tmp_path / "file" / "figures")
 
 
@@ -225,3 +225,9 @@ def test_a_notebook_gets_pictures_and_no_scripts(known: Answer):
     assert html.count("<svg") == 2
     assert "<script" not in html
     assert "currentColor" in html
+
+
+def test_a_price_is_in_the_advice_of_the_page_too():
+    """Seeds are tied, so that more are advised, at what they cost."""
+    assert "at this price" in page(answer(made(DIGITS, learning), price=2.0))
+    assert "at this price" not in page(answer(made(DIGITS, learning)))
