@@ -15,7 +15,6 @@ from paceline.report.planned import planned
 from .recorded import learning, made
 
 SIZES = [(name, scale) for name in gallery() for scale in (None, *paceline.load(name).scales)]
-HERE = ("none", "squeezenet1_0_deep_compressed.npz", "alexnet_features_imagenet_fp16.safetensors")
 
 
 @pytest.mark.parametrize(("name", "scale"), SIZES)
@@ -32,7 +31,8 @@ def test_a_quick_size_is_smaller_and_needs_few_weights(name: str):
     full, quick = (expand(paceline.load(name, scale=scale)) for scale in (None, "quick"))
     assert len({trial.id for trial in quick}) <= len({trial.id for trial in full})
     for trial in quick:
-        assert trial.run.weights in HERE or (trial.run.weights, trial.run.model.name) == ("imagenet", "mobilenet_v2")
+        starts = trial.run.weights, trial.run.model.name
+        assert "none" in starts or starts == ("imagenet", "mobilenet_v2"), "of which anybody can fetch the weights"
 
 
 @pytest.mark.parametrize("name", [name for name in gallery() if (paceline.load(name).published or {}).get("rows")])
@@ -43,15 +43,21 @@ def test_every_published_row_names_a_setting(name: str):
     assert found.published.table.height == len(found.study.published["rows"])
 
 
-def test_published_rows_of_models_stand_beside_the_same_model_at_every_size():
+def test_published_rows_that_a_smaller_size_does_not_train_are_shown():
+    said = paceline.load("upc-cnn-batch-file", scale="part").model_dump(mode="json")
+    found = answer(made(json.dumps(said), learning, steps=range(0, 101, 50), scale="part", part=True))
+    assert found.published is not None
+    table = found.published.table
+    assert table["setting"].to_list() == [f"batch {size}" for size in (100, 25, 10, 4, 150, 50, 8, 6)]
+    assert found.published.unmatched == 0
+    assert set(table["accuracy verdict"][4:]) == {"not testable here: not trained at this size"}
+    assert table["published accuracy"].null_count() == 0
+
+
+def test_published_rows_of_pretrained_networks_do_not_stand_beside_those_from_scratch():
     said = paceline.load("bristol-models", scale="quick").model_dump(mode="json")
     found = answer(made(json.dumps(said), learning, steps=range(0, 101, 50), scale="quick"))
     assert found.published is not None
-    both = [f"squeezenet1_0 / {data}" for data in ("cifar10", "cifar100") for _ in range(2)]
     table = found.published.table
-    assert table["setting"].to_list()[:4] == both
-    assert (table.height, found.published.unmatched) == (20, 0)
-    others = table[4:]
-    assert set(others["accuracy verdict"]) == {"not testable here: not trained at this size"}
-    assert "cifar10 / vgg16_bn" in others["setting"].to_list()
-    assert others["published accuracy"].null_count() == 0
+    assert set(table["accuracy verdict"]) == {"not testable here: not trained at this size"}
+    assert "cifar10 / vgg16_bn / imagenet" in table["setting"].to_list()
