@@ -12,12 +12,14 @@ from paceline.report.scaling.runs import Scaled
 from paceline.report.scaling.tables import SPEED, differences
 
 PANELS = 6  # settings whose epochs are drawn
+NUDGE = 0.03  # of a doubling, between settings with the same number of devices: intervals stand side by side
 _ALL = "every run"  # the setting of a study that compares nothing but devices
 _KINDS = {"strong": "strong scaling: one batch for all", "weak": "weak scaling: a batch for each"}
 
 
 class Points(NamedTuple):
-    """name (of the setting), panel, devices, value, low, high: a line a number of devices of a setting."""
+    """name (of the setting), panel, devices, place (where they are drawn), value, low, high: a line a number of devices
+    of a setting."""
 
     table: pl.DataFrame
     names: list[str]
@@ -85,7 +87,9 @@ def _points(found: Scaled, table: pl.DataFrame, value: list[pl.Expr], note: str)
     names = dict(zip(drawn, shortened(drawn), strict=True))
     said = pl.Series("name", [names.get(found.named(row) or _ALL) for row in table.iter_rows(named=True)], pl.String)
     kept = table.with_columns(said, pl.col("scaling").replace_strict(_KINDS).alias("panel")).drop_nulls("name")
-    kept = kept.select("name", "panel", "devices", *value)
+    nudged = {name: 2 ** (NUDGE * (place - (len(names) - 1) / 2)) for place, name in enumerate(names.values())}
+    place = pl.col("devices") * pl.col("name").replace_strict(nudged, return_dtype=pl.Float64)
+    kept = kept.select("name", "panel", "devices", place.alias("place"), *value)
     more = f" The first {len(drawn)} of {len(full)} settings." if len(full) > len(drawn) else ""
     panels = [panel for panel in _KINDS.values() if panel in kept["panel"]]
     return Points(kept, list(names.values()), panels, kept["devices"].unique().sort().to_list(), note + more)
@@ -109,9 +113,9 @@ def epoch_chart(found: Points) -> alt.TopLevelMixin:
     return _panels(found, {"title": "epochs", "scale": scale, "axis": alt.Axis(grid=True, tickMinStep=1)}, [])
 
 
-def _devices(found: Points) -> alt.X:
+def _devices(found: Points, field: str = "devices") -> alt.X:
     axis = alt.Axis(values=found.devices, format="d", grid=False)
-    return alt.X("devices:Q", title="devices", axis=axis, scale=alt.Scale(type="log", base=2, nice=False, padding=16))
+    return alt.X(f"{field}:Q", title="devices", axis=axis, scale=alt.Scale(type="log", base=2, nice=False, padding=16))
 
 
 def _panels(found: Points, y: dict[str, Any], under: list[alt.Chart]) -> alt.TopLevelMixin:
@@ -127,7 +131,8 @@ def _panel(
     shown = alt.Legend(title=None, orient="top", columns=2, labelLimit=260) if len(found.names) > 1 and legend else None
     colours = list(COLOURS[: len(found.names)])
     base = alt.Chart(data(found.table.filter(panel=panel))).encode(
-        x=_devices(found), color=alt.Color("name:N", scale=alt.Scale(domain=found.names, range=colours), legend=shown)
+        x=_devices(found, "place"),
+        color=alt.Color("name:N", scale=alt.Scale(domain=found.names, range=colours), legend=shown),
     )
     tips = [alt.Tooltip("name:N", title="setting")] if len(found.names) > 1 else []
     tips += [alt.Tooltip(f"{name}:Q", format=NUMBER) for name in ("devices", "value", "low", "high")]
