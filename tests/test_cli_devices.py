@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from paceline.cli import app
+from paceline.execute import anatomy
 from paceline.record.layout import StudyFolder
 from paceline.record.reader import read_packs, read_rows, states
 
@@ -124,7 +125,9 @@ def test_the_mechanism_does_without_runs_on_several_devices(predicted, room, mon
     text = DEVICES.replace("name: devices", "name: alone").replace("compare: {devices: [1, 2]}", "")
     (room / "alone.yaml").write_text(text)
     assert call("run", room / "alone.yaml", "--out", room).exit_code == 0
-    done = call("predict", "alone", "--devices", "4", "--mechanism", "--out", room)
+    measured = anatomy.Anatomy.of(next(iter(anatomy._entries().values())))  # of the same step, by the study above
+    monkeypatch.setattr(anatomy, "anatomy", lambda *run, **where: measured)
+    done = call("predict", "alone", "--devices", "16", "--mechanism", "--out", room)
     assert done.exit_code == 0, done.output
     assert "Nothing is fitted: alone: no setting of it was trained by two numbers of devices" in done.stdout
     assert "Check" in done.stdout.partition("Nothing is fitted")[2], "by those on one device"
