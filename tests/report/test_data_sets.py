@@ -46,6 +46,7 @@ def test_results_on_different_data_are_not_paired():
     forest = forest_numbers(facts)
     assert forest is not None
     assert forest.behind["name"].to_list() == ["digits / gd", "mnist / gd"]
+    assert forest.first == "the first on the same data"
 
 
 def test_advice_names_the_data_set():

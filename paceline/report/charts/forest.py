@@ -18,6 +18,7 @@ class Forest(NamedTuple):
     order: list[str]
     log: bool
     left_out: int
+    first: str  # what differences are to, in words
 
     @property
     def paired(self) -> bool:
@@ -38,7 +39,8 @@ def forest_numbers(facts: Facts) -> Forest | None:
     if log:  # which has no 0: what is there or below stands at the foot
         drawn = {name: value.clip(lower_bound=float(above.min()) / 3) for name, value in drawn.items()}  # type: ignore[arg-type]
     order, left_out = top["name"].to_list(), named.height - top.height
-    return Forest(top.drop("label").with_columns(**drawn), _behind(facts, top), order, log, left_out)
+    first = "the first" if len(facts.by_data) == 1 else "the first on the same data"
+    return Forest(top.drop("label").with_columns(**drawn), _behind(facts, top), order, log, left_out, first)
 
 
 def _name(row: dict[str, object]) -> str:
@@ -88,7 +90,7 @@ def forest_chart(forest: Forest, metric: str) -> alt.TopLevelMixin:
 
 
 def _differences(forest: Forest, metric: str) -> Any:
-    title = f"{metric} {'lost against' if metric == 'accuracy' else 'above'} the first, paired by seed"
+    title = f"{metric} {'lost against' if metric == 'accuracy' else 'above'} {forest.first}, paired by seed"
     base = _base(forest.behind, forest, labels=False)
     apart = alt.when("datum.separated == 'true'")
     tone = apart.then(alt.value(COLOURS[1])).otherwise(alt.value(GREY))
