@@ -163,10 +163,7 @@ def figures(answer: Answer) -> str:
 
 
 def headline(answer: Answer) -> str:
-    """What the question is about: what the study itself asks first, of a study of time what it found of that."""
-    asked = next((claim for claim in (answer.published.findings if answer.published else ()) if claim.asked), None)
-    if asked and asked.verdict != UNTESTABLE:
-        return f"{asked.text[:1].upper()}{asked.text[1:]} {asked.verdict.capitalize()}: {asked.why}."
+    """The answer's first sentence; of a study of time what it found of that."""
     if not timed(answer) or not answer.timing:
         return answer.sentences[0]
     left = answer.facts.runs["run"].n_unique() - answer.facts.count(*OVER)
@@ -251,12 +248,27 @@ HEAD = (
 )
 
 
+def evidence(said: dict[str, Any]) -> tuple[str, str]:
+    """The published finding of a row and what was measured of it: the first that could be judged; of none the first,
+    beside what the study itself asks, or why it is not testable."""
+    claims, asked = ([claim for claim in said["claims"] if claim["asked"] is own] for own in (False, True))
+    judged, answered = ([c for c in part if c["verdict"] not in ("", UNTESTABLE)] for part in (claims, asked))
+    published = (judged or claims)[0]["text"] if claims else ""
+    found = next((claim for claim in (*judged, *answered, *claims) if claim["verdict"]), None)
+    if found is None:
+        return published, said["headline"]
+    question = f"{found['text'][:1].upper()}{found['text'][1:]} " if found["asked"] else ""
+    why, *more = found["why"].split("; ")
+    rest = f", and {len(more)} more" if more else ""
+    return published, f"{question}{found['verdict'].capitalize()}: {why}{rest}. {said['headline']}"
+
+
 def row(said: dict[str, Any]) -> str:
-    published = next((claim["text"] for claim in said["claims"] if not claim["asked"]), "")
+    published, measured = evidence(said)
     size = f"`{said['scale']}`" if said["scale"] else "full"
     seeds = "" if said["seeds"] >= said["asked"] else f", {said['seeds']} of {said['asked']} seeds"
     verdict = "; ".join(filter(None, (said["verdict"], said["answers"] and f"our questions: {said['answers']}")))
-    cells = [f"[{said['study']}]({said['study']}.md)", said["question"], published, said["headline"], verdict]
+    cells = [f"[{said['study']}]({said['study']}.md)", said["question"], published, measured, verdict]
     return (
         "| " + " | ".join(cell.replace("|", "\\|") for cell in (*cells, f"{size}{seeds}, `{said['command']}`")) + " |"
     )

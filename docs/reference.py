@@ -237,10 +237,15 @@ def _arguments(entry: Entry) -> str:
 
 def _argument(name: str, arg: Arg) -> str:
     kinds = {"numbers": "list of numbers", "integers": "list of whole numbers", "integer": "whole number"}
-    allowed = ", ".join(arg.choices) if arg.choices else "true or false" if arg.type == "flag" else arg.range
-    kind = "" if arg.choices or arg.type == "flag" else kinds.get(arg.type, arg.type) + ", "
+    if arg.type == "word":
+        allowed = ", ".join(arg.choices)
+    elif arg.type == "flag":
+        allowed = "true or false"
+    else:
+        number = f"{kinds.get(arg.type, arg.type)}, {arg.range}"
+        allowed = ", or ".join((number, *(f"`{word}`" for word in arg.choices)))
     default = "needed" if arg.default is REQUIRED else f"default {_shown(arg.default)}"
-    return f"`{name}` ({kind}{allowed}; {default})"
+    return f"`{name}` ({allowed}; {default})"
 
 
 def _shown(value: object) -> str:

@@ -53,14 +53,20 @@ def expand(study: Study, *, own_parts: bool = True) -> list[Trial]:
     seeds = range(first, first + study.repeat)
     hashes = [identity.setting_hash(run) for _, _, run in settings]
     return [
-        Trial(identity.repeat_id(digest, seed), case, axes, run if run.seed == seed else _reseed(run, seed))
+        _trial(case, axes, run, digest, seed)
         for seed in seeds
         for (case, axes, run), digest in zip(settings, hashes, strict=True)
     ]
 
 
-def _reseed(run: Run, seed: int) -> Run:
-    return construct({**run.__dict__, "seed": seed})
+def _trial(case: str, axes: dict[str, Any], run: Run, digest: Any, seed: int) -> Trial:
+    """The setting at one seed, which its data may follow: then it is the run of the data that the seed draws."""
+    data = run.data.drawn(seed)
+    if data is not run.data:
+        drawn = construct({**run.__dict__, "seed": seed, "data": data})
+        return Trial(identity.run_id(drawn), case, axes, drawn)
+    reseeded = run if run.seed == seed else construct({**run.__dict__, "seed": seed})
+    return Trial(identity.repeat_id(digest, seed), case, axes, reseeded)
 
 
 def _count(study: Study) -> int:

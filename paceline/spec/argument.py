@@ -7,6 +7,7 @@ from typing import Any
 from paceline.errors import nearest
 
 REQUIRED = object()
+SEED = "seed"
 
 
 class ArgumentError(ValueError):
@@ -30,7 +31,7 @@ class Arg:
     default: Any = REQUIRED
     low: float | None = None
     high: float | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # of a number: words that may stand in its place
     above: bool = False  # the low end itself is excluded
     below: bool = False  # the high end itself is excluded
 
@@ -51,11 +52,14 @@ class Arg:
             raise ArgumentError(f"{value!r} is not a text.", key)
         return self._read_number(value, key)
 
-    def _read_number(self, value: Any, key: str) -> int | float:
+    def _read_number(self, value: Any, key: str) -> Any:
+        if isinstance(value, str) and value in self.choices:
+            return value
         whole = self.type == "integer"
         if not is_number(value) or (whole and not float(value).is_integer()):
             several = " Several values go under compare or tune." if isinstance(value, (list, tuple)) else ""
-            raise ArgumentError(f"{value!r} is not a {'whole number' if whole else 'number'}.{several}", key)
+            others = "".join(f" or '{word}'" for word in self.choices)
+            raise ArgumentError(f"{value!r} is not a {'whole number' if whole else 'number'}{others}.{several}", key)
         small = self.low is not None and (value <= self.low if self.above else value < self.low)
         large = self.high is not None and (value >= self.high if self.below else value > self.high)
         if small or large:
@@ -73,6 +77,11 @@ class Arg:
         low = "" if self.low is None else f"{'above' if self.above else 'at least'} {self.low:g}"
         high = "" if self.high is None else f"{'below' if self.below else 'at most'} {self.high:g}"
         return " and ".join(part for part in (low, high) if part) or "any"
+
+    @property
+    def follows_seed(self) -> bool:
+        """Whether `seed` may stand for the number: then it is the seed of the run."""
+        return self.type == "integer" and SEED in self.choices
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,11 @@ def number(default: Any = REQUIRED, low: float | None = None, high: float | None
 
 def integer(default: Any = REQUIRED, low: float | None = None, high: float | None = None) -> Arg:
     return Arg("integer", default, low, high)
+
+
+def drawing() -> Arg:
+    """The number that a draw begins with, or `seed`: each seed of the study then draws its own."""
+    return Arg("integer", 0, low=0, choices=(SEED,))
 
 
 def share(default: float, above: bool = False) -> Arg:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paceline.errors import SYNONYMS, nearest
-from paceline.spec.argument import REQUIRED, ArgumentError, Entry
+from paceline.spec.argument import REQUIRED, SEED, ArgumentError, Entry
 from paceline.spec.parts import TABLE
 
 Args = tuple[tuple[str, Any], ...]
@@ -42,6 +42,14 @@ class Part:
         """All arguments, the unsaid ones at their defaults."""
         defaults = {key: arg.default for key, arg in self.entry.args.items()} if self.entry else {}
         return {**defaults, **dict(self.args)}
+
+    def drawn(self, seed: int) -> "Part":
+        """With the seed of a run in the place of the word `seed`."""
+        follows = {key for key, arg in self.entry.args.items() if arg.follows_seed} if self.entry else set()
+        said = dict(self.args)
+        if not any(said.get(key) == SEED for key in follows):
+            return self
+        return read(self.kind, {"name": self.name, **said, **{key: seed for key in follows if said.get(key) == SEED}})
 
     def plain(self) -> Any:
         """As a study file would say it."""

@@ -3,7 +3,7 @@
 A new optimizer, model, data set, loss or schedule is its own file and one line in this table.
 """
 
-from paceline.spec.argument import Arg, Entry, flag, integer, number, share, word
+from paceline.spec.argument import Arg, Entry, drawing, flag, integer, number, share, word
 
 _momentum = number(0.9, low=0)
 _epsilon = number(1e-8, low=0)
@@ -15,7 +15,7 @@ _beta = {"beta1": share(0.9), "beta2": share(0.999), "epsilon": _epsilon}
 _share = number(0.0, low=0, high=1)
 _validation = integer(5000, low=0, high=50_000)
 _size = integer(96, low=8, high=1024)
-_split_seed = integer(0, low=0)
+_split_seed = drawing()
 _SMOOTHING = ("label_smoothing",)
 _stem = word("imagenet", "small")
 _half = {"stem": _stem, "dropout": share(0.5)}
@@ -50,7 +50,7 @@ TABLE: dict[str, dict[str, Entry]] = {
                 "shape": Arg("integers", (20,), low=1),
                 "classes": integer(10, low=2),
                 "noise": number(1.0, low=0),
-                "seed": integer(0, low=0),
+                "seed": drawing(),
             },
             task="classes",
             about="Gaussian clusters",

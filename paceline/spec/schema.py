@@ -1,5 +1,6 @@
 """The JSON schema of a study file, for editors: `paceline schema`. Made of what reads the file."""
 
+from dataclasses import replace
 from typing import Any
 
 from paceline.spec.argument import REQUIRED, Arg, Entry
@@ -100,6 +101,8 @@ def _argument(arg: Arg) -> dict[str, Any]:
     if arg.type in ("numbers", "integers"):
         one = Arg(arg.type[:-1], low=arg.low, high=arg.high, above=arg.above, below=arg.below)
         return {"type": "array", "minItems": 1, "items": _argument(one)}
+    if arg.choices and arg.type != "word":
+        return {"anyOf": [_argument(replace(arg, choices=())), {"enum": list(arg.choices)}]}
     said: dict[str, Any] = {"type": _TYPES[arg.type]}
     if arg.choices:
         said["enum"] = list(arg.choices)

@@ -48,6 +48,17 @@ def test_seeds_stand_outermost() -> None:
     assert [(t.run.seed, t.axes["lr"]) for t in trials] == [(5, 1), (5, 2), (6, 1), (6, 2)]
 
 
+def test_data_may_follow_the_seed() -> None:
+    """As if each had been said; the same for all settings of one seed."""
+    said = {"data": {"name": "synthetic", "seed": "seed"}, "seed": 3}
+    found = expand(study(base=said, compare={"lr": [0.1, 0.2]}, repeat=2))
+    assert [(trial.run.seed, trial.run.data.complete["seed"]) for trial in found] == [(3, 3), (3, 3), (4, 4), (4, 4)]
+    given = study(base={"data": {"name": "synthetic", "seed": 4}, "seed": 4}, compare={"lr": [0.1, 0.2]}, repeat=1)
+    assert [trial.id for trial in expand(given)] == [trial.id for trial in found[2:]]
+    dotted = study(base={"data": "synthetic", "data.seed": "seed", "seed": 3}, compare={"lr": [0.1]}, repeat=1)
+    assert [trial.id for trial in expand(dotted)] == [found[0].id]
+
+
 def test_a_case_has_its_own_tune_and_stands_above_the_base() -> None:
     cases = {"a": {"optimizer": "gd", "tune": {"lr": [1, 2]}}, "b": {"warmup": 3}}
     trials = expand(study(base={"optimizer.beta2": 0.5}, cases=cases, repeat=1))

@@ -229,26 +229,6 @@ def test_one_seed_of_several_settings_is_one_seed():
     assert (found.verdict, "one seed" in found.why) == ("not testable here", True)
 
 
-def test_over_an_axis_of_draws_each_value_counts_once():
-    """One seed in four splits is four draws; eight seeds in one split are one."""
-    text = GRID.replace("data: digits", "data: synthetic").replace(
-        "cases: {big: {batch: 50}, small: {batch: 10}}\ncompare: {", "compare: {data.seed: [0, 1, 2, 3], "
-    )
-    claim = {"order": [ADAM, GD], "over": "data.seed"}
-
-    def split(trial, step):
-        row = learning(trial, step)
-        shift = 0.001 * dict(trial.run.data.args).get("seed", 0) * (1 if trial.run.optimizer.name == "adam" else -1)
-        return row | {"accuracy": row["accuracy"] + shift}
-
-    found = judged(claim, text=text.replace("repeat: 4", "repeat: 2"), row=split)
-    assert (found.verdict, "n = 4)" in found.why) == ("reproduced", True), found
-    one = judged(claim, text=text.replace("[0, 1, 2, 3]", "[0, 1]").replace("repeat: 4", "repeat: 8"))
-    assert "n = 2)" in one.why
-    wrong = judged(claim | {"over": "lr"}, text=text)
-    assert (wrong.verdict, wrong.why) == ("not testable here", "'lr' is no axis that the claim leaves open")
-
-
 def test_speeds_are_paired_by_what_a_claim_leaves_open():
     """The big batch is ten times as fast, the optimizers are not; adam failed on the small one."""
     failed = ends("adam", status="failed", when=lambda trial: trial.case == "small")

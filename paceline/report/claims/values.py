@@ -77,12 +77,10 @@ def sides(facts: Facts, first: Row, second: Row, by: Sequence[str]) -> tuple[pl.
     return both
 
 
-def keyed(runs: pl.DataFrame, by: Sequence[str], unit: str = "seed") -> pl.DataFrame:
-    """`seed` made of the unit that is drawn anew and the axes left open, so that pairs agree in both; `own_seed` is
-    the unit alone: the seed, or an axis whose values are draws, over which seeds are averaged."""
-    names = list(dict.fromkeys((*by, unit)))
-    key = pl.concat_str(*(pl.col(name).cast(pl.String).fill_null("") for name in names), separator=" ")
-    return runs.with_columns(key.alias("seed"), pl.col(unit).cast(pl.String).alias("own_seed"))
+def keyed(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """`seed` made of the seed and the axes left open, so that pairs agree in both; `own_seed` is the seed alone."""
+    key = pl.concat_str(*(pl.col(name).cast(pl.String).fill_null("") for name in (*by, "seed")), separator=" ")
+    return runs.with_columns(key.alias("seed"), own_seed="seed")
 
 
 def by_draw(table: pl.DataFrame, *values: pl.Expr) -> pl.DataFrame:
@@ -126,16 +124,6 @@ def compared(facts: Facts, item: Row, first: Row, second: Row) -> Row:
     return paired(facts, item, by_draw(table, pl.col("value").mean(), pl.col("exact").all()))
 
 
-def _unit(item: Row, by: Sequence[str]) -> str:
-    """What is drawn anew from pair to pair: the seed, or the axis that the claim is `over`."""
-    if "over" not in item:
-        return "seed"
-    axis = next((name for name in by if str(item["over"]) in (name, name.removeprefix("axis."))), None)
-    if axis is None:
-        raise MissingError(f"'{item['over']}' is no axis that the claim leaves open")
-    return axis
-
-
 def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     """label (the setting), seed (see `keyed`), own_seed and value of the runs of some settings that are done."""
     runs, metric = runs_of(facts, chosen).filter(pl.col("status") == "done"), metric_of(facts, item)
@@ -161,9 +149,7 @@ def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] =
     runs = measured
     names = pl.Series("label", [at(line) for line in runs.iter_rows(named=True)], pl.String)
     named = runs.with_columns(names).with_columns(seeds_agree("label").alias("exact"))
-    return keyed(named, by, _unit(item, by)).select(
-        "label", "seed", "own_seed", pl.col("value").cast(pl.Float64), "exact"
-    )
+    return keyed(named, by).select("label", "seed", "own_seed", pl.col("value").cast(pl.Float64), "exact")
 
 
 def difference(pair: Row) -> str:
