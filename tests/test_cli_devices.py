@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
+from paceline import cache
 from paceline.cli import app
 from paceline.execute import anatomy
 from paceline.record.layout import StudyFolder
@@ -125,7 +126,8 @@ def test_the_mechanism_does_without_runs_on_several_devices(predicted, room, mon
     text = DEVICES.replace("name: devices", "name: alone").replace("compare: {devices: [1, 2]}", "")
     (room / "alone.yaml").write_text(text)
     assert call("run", room / "alone.yaml", "--out", room).exit_code == 0
-    measured = anatomy.Anatomy.of(next(iter(anatomy._entries().values())))  # of the same step, by the study above
+    kept = cache.recent(anatomy._file(), anatomy.Anatomy.of)  # of the same step, by the study above
+    measured = next(iter(kept.values()))
     monkeypatch.setattr(anatomy, "anatomy", lambda *run, **where: measured)
     done = call("predict", "alone", "--devices", "16", "--mechanism", "--out", room)
     assert done.exit_code == 0, done.output

@@ -30,7 +30,6 @@ ROUNDS = 2  # of all profiles; of each the quickest counts, for a machine is now
 SECONDS = 1.5  # of steps for each profile of a round
 MESSAGES_SECONDS = 3.0
 PATIENCE = 300.0  # after which a measurement is given up
-KEPT_SECONDS = 30 * 86400.0
 _UNFELT = ("seed", "trial", "lr", "steps", "epochs", "evaluate_every", "early_stop", "schedule", "warmup")  # by a step
 _SHARING = ("devices", "batch", "batch_mode", "lr_scale")  # said by the batches
 
@@ -118,16 +117,18 @@ def anatomy(
     kept if it was disturbed.
     """
     kind = _kind(run, alone, together, folder)
-    kept = _entries()
+    kept = cache.recent(_file(), Anatomy.of)
     if kind in kept:
-        return Anatomy.of(kept[kind])
+        return kept[kind]
     with neighbours.present():
         beside = neighbours.others()
-        found = _measured(run, alone, together, folder, data)
+        found = Anatomy.of(_measured(run, alone, together, folder, data))
         beside = beside or neighbours.others()
-    if not beside:
-        cache.keep(_file(), json.dumps({**kept, kind: found}, indent=1))
-    return replace(Anatomy.of(found), disturbed=beside)
+    if beside:
+        return replace(found, disturbed=True)
+    entries = {**kept, kind: found}
+    cache.keep(_file(), json.dumps({kind: asdict(entry) for kind, entry in entries.items()}, indent=1))
+    return found
 
 
 def _kind(run: Run, alone: int, together: tuple[int, ...], folder: Path) -> str:
@@ -138,15 +139,6 @@ def _kind(run: Run, alone: int, together: tuple[int, ...], folder: Path) -> str:
     except ArgumentError as error:
         raise DeviceError(f"a step could not be measured: {error}") from None
     return json.dumps({**said, "sources": sources, "alone": alone, "together": together}, sort_keys=True)
-
-
-def _entries() -> dict[str, Any]:
-    """What is known and not too old; nothing, if the file cannot be read."""
-    try:
-        said = json.loads(_file().read_text(encoding="utf-8"))
-        return {kind: entry for kind, entry in said.items() if time.time() - Anatomy.of(entry).at < KEPT_SECONDS}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return {}
 
 
 def _file() -> Path:

@@ -2,14 +2,14 @@
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from paceline import cache
 from paceline.plan.choose import Speed, Speeds
 from paceline.record.machine import fingerprint
-
-KEPT_SECONDS = 30 * 86400.0
 
 
 def load() -> Speeds:
@@ -30,19 +30,14 @@ class _Entry:
     at: float  # when the first of them was measured
     speeds: dict[str, Speed]  # by way
 
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> "_Entry":
+        speeds = {way: Speed(float(one["step"]), float(one["evaluation"])) for way, one in said["speeds"].items()}
+        return cls(float(said["at"]), speeds)
+
 
 def _entries() -> dict[str, _Entry]:
-    """Nothing, if the file cannot be read."""
-    try:
-        said = json.loads(_file().read_text(encoding="utf-8"))
-        found = {kind: _Entry(float(entry["at"]), _speeds(entry["speeds"])) for kind, entry in said.items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return {}
-    return {kind: entry for kind, entry in found.items() if time.time() - entry.at < KEPT_SECONDS}
-
-
-def _speeds(said: dict[str, dict[str, float]]) -> dict[str, Speed]:
-    return {way: Speed(float(speed["step"]), float(speed["evaluation"])) for way, speed in said.items()}
+    return cache.recent(_file(), _Entry.of)
 
 
 def _file() -> Path:

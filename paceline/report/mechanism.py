@@ -107,24 +107,6 @@ class Forecast(NamedTuple):
     costs: Costs
 
 
-def forecasts(
-    study: Study,
-    counts: Sequence[int],
-    measure: Measure,
-    *,
-    links: Links | None = None,
-    recorded: pl.DataFrame | None = None,
-) -> Iterator[Forecast]:
-    """One for each compared setting that trains by ddp. `measure`: what a step is made of here.
-
-    `links`: what is stated of the machines asked about. `recorded`: run and samples_per_second (and timing) of the
-    study's runs, to check the simulator by; they are held against this machine as it is, without the stated links.
-    """
-    speeds = speeds_of(recorded)
-    for setting, runs in settings(study):
-        yield forecast(setting, runs, counts, measure, links or Links(), speeds)
-
-
 def forecast(
     setting: str,
     runs: list[tuple[str, Run]],
@@ -133,7 +115,12 @@ def forecast(
     links: Links,
     speeds: Mapping[str, float],
 ) -> Forecast:
-    """Of the runs of one setting, by id; StudyError where it is not in the model."""
+    """Of the runs of one setting, by id; StudyError where it is not in the model.
+
+    `measure`: what a step is made of here. `links`: what is stated of the machines asked about. `speeds`: by run, the
+    examples a second recorded here, to check the simulator by; they are held against this machine as it is, without
+    the stated links.
+    """
     run = runs[0][1]
     _refuse(run)
     measured = sorted({each.devices for name, each in runs if name in speeds})

@@ -83,7 +83,7 @@ def test_a_cache_that_cannot_be_read_is_measured_anew(broken, monkeypatch, cache
 def test_an_old_measurement_is_forgotten(monkeypatch):
     measured = Measured()
     monkeypatch.setattr(anatomies, "_measured", measured)
-    monkeypatch.setattr(anatomies, "KEPT_SECONDS", -1.0)
+    monkeypatch.setattr("paceline.cache.KEPT_SECONDS", -1.0)
     anatomy(RUN, 8, (4,))
     anatomy(RUN, 8, (4,))
     assert measured.times == 2

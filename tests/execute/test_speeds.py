@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from paceline.cache import KEPT_SECONDS
 from paceline.execute import speeds
 from paceline.plan.choose import Speed
 
@@ -44,7 +45,7 @@ def test_what_is_old_is_forgotten(cache: Path) -> None:
     speeds.keep("old", KNOWN)
     speeds.keep("new", KNOWN)
     entries = json.loads(file(cache).read_text())
-    entries["old"]["at"] = time.time() - speeds.KEPT_SECONDS - 1
+    entries["old"]["at"] = time.time() - KEPT_SECONDS - 1
     file(cache).write_text(json.dumps(entries))
     assert speeds.load() == {"new": KNOWN}
     speeds.keep("old", MORE)

@@ -11,7 +11,18 @@ from paceline.errors import StudyError
 from paceline.execute.anatomy import Anatomy, Costs, Work
 from paceline.plan.expand import expand
 from paceline.report import mechanism
-from paceline.report.mechanism import NONE, PAYLOAD, Links, exchange, forecasts, link, machine, predict
+from paceline.report.mechanism import (
+    NONE,
+    PAYLOAD,
+    Links,
+    exchange,
+    forecast,
+    link,
+    machine,
+    predict,
+    settings,
+    speeds_of,
+)
 
 STUDY = {
     "name": "made",
@@ -146,10 +157,15 @@ class Asked:
         return found(alone, together)
 
 
+def forecasts(study, counts, asked, links=None, recorded=None):
+    speeds = speeds_of(recorded)
+    return [forecast(name, runs, counts, asked, links or Links(), speeds) for name, runs in settings(study)]
+
+
 def test_a_study_is_measured_once_a_setting():
     asked = Asked()
     study = load({**STUDY, "compare": {"devices": [1, 2], "optimizer": ["gd", "adam"]}})
-    made = list(forecasts(study, [1, 2, 16], asked))
+    made = forecasts(study, [1, 2, 16], asked)
     assert [(each.setting, each.scaling) for each in made] == [("optimizer gd", "strong"), ("optimizer adam", "strong")]
     assert asked.of == [(64, (32, 4))] * 2
     assert all(each.checks.is_empty() for each in made)
@@ -185,7 +201,7 @@ def test_recorded_runs_check_the_simulator_without_the_stated_links():
 )
 def test_what_is_not_in_the_model_is_refused(said, counts, words):
     with pytest.raises(StudyError, match=words):
-        list(forecasts(load({**STUDY, "base": {**STUDY["base"], **said}}), counts, Asked()))
+        forecasts(load({**STUDY, "base": {**STUDY["base"], **said}}), counts, Asked())
 
 
 def test_a_batch_that_follows_the_epoch_is_that_of_the_first():

@@ -6,7 +6,7 @@ from itertools import islice
 import polars as pl
 
 from paceline.analyse.scaling import WORTH
-from paceline.report.advice.faster import GOAL, STEPS, WHOLE
+from paceline.report.advice.faster import STEPS, TO_GOAL, WHOLE
 from paceline.report.advice.kinds import ACCURACY, LIKELY, RESOURCES, SHOWN, Advice, Gain, by_seeds, interval
 from paceline.report.advice.prices import joined, memory
 from paceline.report.advice.seen import Seen
@@ -65,7 +65,7 @@ def dominated(seen: Seen) -> Iterator[Advice]:
     """Settings that are separated from the best, are no sooner by time or by equal work, and have no best at an edge;
     the first has its own advice."""
     best = next(iter(seen.best))
-    tables = [seen.sooner(column, best) for column in (GOAL, WHOLE, STEPS)]
+    tables = [seen.sooner(column, best) for column in (TO_GOAL, WHOLE, STEPS)]
     worse = [label for label in seen.best if label not in (best, seen.first) and _worse(seen, label, best, tables)]
     if not worse:
         return

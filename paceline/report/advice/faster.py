@@ -27,7 +27,7 @@ from paceline.report.names import counted, listed, plain
 from paceline.report.results import shown
 from paceline.report.sentences import Row
 
-GOAL, WHOLE, STEPS = "goal_seconds", "seconds", "goal_steps"
+TO_GOAL, WHOLE, STEPS = "goal_seconds", "seconds", "goal_steps"
 DEAR = {"accuracy": 0.05, "loss": 0.5}  # what no time is worth: so much of an accuracy, such a share of a loss
 
 
@@ -50,7 +50,7 @@ def loose(one: Advice) -> bool:
 
 def _candidates(seen: Seen) -> Iterator[tuple[float, Advice]]:
     """Every setting that may be faster than the first, with its ratio."""
-    by = {column: seen.sooner(column, seen.first) for column in (GOAL, WHOLE, STEPS)} if seen.first else {}
+    by = {column: seen.sooner(column, seen.first) for column in (TO_GOAL, WHOLE, STEPS)} if seen.first else {}
     for label in seen.best:
         if label == seen.first or not seen.comparable(label) or _dear(seen, label):
             continue
@@ -116,7 +116,7 @@ def _by_grid(seen: Seen, row: Row, first: Row, column: str) -> str:
 
 def _of(seen: Seen, column: str) -> str:
     return {
-        GOAL: f"times as fast to {seen.facts.goal}",
+        TO_GOAL: f"times as fast to {seen.facts.goal}",
         WHOLE: "times as fast through the whole training",
         STEPS: f"times fewer steps to {seen.facts.goal}",
     }[column]
@@ -127,7 +127,7 @@ def _evidence(seen: Seen, row: Row, first: Row, column: str) -> str:
     size = f"median {shown(row['median'])} {unit} against {shown(first['median'])} {unit}"
     noise = f"; noise of the machine {shown(row['noise'])}" if row["noise"] is not None and column != STEPS else ""
     what = {
-        GOAL: "seconds of training to the goal; the gain is the median of the seeds' ratios",
+        TO_GOAL: "seconds of training to the goal; the gain is the median of the seeds' ratios",
         WHOLE: "seconds of the whole training; the gain is the median of the seeds' ratios",
         STEPS: "steps to the goal, for the runs were not timed alone; the gain is the median of the seeds' ratios",
     }[column]

@@ -6,7 +6,7 @@ import polars as pl
 
 from paceline.analyse.scaling import REFUSED, UNSHOWN, WORTH, speedups
 from paceline.analyse.speed import NOISY
-from paceline.report.advice.faster import GOAL, WHOLE, where
+from paceline.report.advice.faster import TO_GOAL, WHOLE, where
 from paceline.report.advice.kinds import ENOUGH, Unsaid
 from paceline.report.advice.learn import FAR, on_gpu
 from paceline.report.advice.seen import Seen
@@ -96,7 +96,7 @@ def seconds(seen: Seen) -> Iterator[Unsaid]:
         )
     if not seen.first or len(seen.best) < 2 or facts.study.repeat < 2:
         return
-    tables = [seen.sooner(column, seen.first) for column in (GOAL, WHOLE)]
+    tables = [seen.sooner(column, seen.first) for column in (TO_GOAL, WHOLE)]
     rows = [
         next((t[label] for t in tables if label in t and t[label]["ratio"] is not None), None) for label in seen.best
     ]
