@@ -11,6 +11,7 @@ from paceline.record.reader import read_machines
 from paceline.report.names import counted, listed
 from paceline.report.terminal import duration
 from paceline.spec import Study
+from paceline.spec.argument import SEED
 
 _SELECT = {
     "validation": "Tuned values were chosen on the validation split by their mean over seeds and are reported on test.",
@@ -97,9 +98,18 @@ def _seeds(study: Study, machines: list[dict[str, Any]]) -> str:
     where = "on one machine" if len(_distinct(map(_hardware, machines))) < 2 else "over several machines"
     return (
         "Every random draw is a function of the seed, its purpose, the step or epoch and the example, so a run sees "
-        f"the same draws alone, resumed or beside others; all settings share their seeds, {where}. "
+        f"the same draws alone, resumed or beside others; all settings share their seeds, {where}. {_drawn_data(study)}"
         "Intervals are 95 % t intervals of the mean over seeds; pairs are compared seed by seed, corrected by Holm."
     )
+
+
+def _drawn_data(study: Study) -> str:
+    """Where the data, or their split, follow the seed."""
+    settings = (study.base, *study.cases.values())
+    parts = [*(said.get("data") for said in settings), *study.compare.get("data", ())]
+    arguments = [value for part in parts if isinstance(part, dict) for value in part.values()]
+    arguments += [value for said in settings for key, value in said.items() if key.startswith("data.")]
+    return "Every seed draws data, or their split, of its own. " if SEED in arguments else ""
 
 
 def _clock(runs: pl.DataFrame) -> str:

@@ -255,6 +255,14 @@ def test_methods_tell_hardware_versions_seeds_clock_and_time(tmp_path: Path, kno
     assert "The machine is not recorded." in methods(known.study, known.facts.runs)
 
 
+def test_methods_say_where_every_seed_has_data_of_its_own(known):
+    said = "Every seed draws data, or their split, of its own."
+    assert said not in methods(known.study, known.facts.runs)
+    for data in ("data: {name: synthetic, seed: seed}", "data: synthetic, data.seed: seed"):
+        found = made(DIGITS.replace("data: digits", data), learning)
+        assert said in methods(found.study, found.runs)
+
+
 def test_words():
     assert listed([]) == ""
     assert listed("ab") == "a and b"
