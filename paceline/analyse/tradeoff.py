@@ -6,14 +6,16 @@ from paceline.analyse.held_out import higher_is_better
 from paceline.analyse.pairs import pairwise
 from paceline.analyse.ratios import medians
 
+MARGIN = 0.01  # of accuracy, or as a share of a loss: a result this much worse still counts as the same
+
 
 def tradeoff(runs: pl.DataFrame, *, metric: str) -> pl.DataFrame:
     """label, n, value, seconds, low, high, behind, behind_low, behind_high, front, good, choice: quickest first.
 
     `runs` has label, seed, value and seconds. value: mean over seeds; seconds: median with its interval (low, high);
     behind: how much worse than the best value, seed by seed, with its 95 % interval. front: no other is at least as
-    good in both and better in one. good: behind is not separated from 0; null where one seed says nothing. choice: the
-    fastest of the good. Only labels with both are there.
+    good in both and better in one. good: behind is not separated from 0, and at most MARGIN; null where one seed says
+    nothing. choice: the fastest of the good. Only labels with both are there.
     """
     known = runs.filter(pl.col("value").is_not_null(), pl.col("seconds") > 0)
     sign = 1.0 if higher_is_better(metric) else -1.0
@@ -28,7 +30,10 @@ def tradeoff(runs: pl.DataFrame, *, metric: str) -> pl.DataFrame:
     best = str(table.sort(better, descending=True, maintain_order=True)["label"].first())
     table = table.join(_behind(known, best, metric), on="label", how="left", maintain_order="left")
     first = pl.col("label") == best
-    good = pl.when(first).then(pl.col("n") > 1).otherwise(pl.col("behind_low") <= 0)
+    margin = MARGIN if higher_is_better(metric) else MARGIN * abs(table.filter(first)["value"][0])
+    as_good = (pl.col("behind_low") <= 0) & (pl.col("behind") <= margin)
+    told = pl.col("behind_low").is_not_null()
+    good = pl.when(first).then(pl.col("n") > 1).when(told).then(as_good)
     table = table.with_columns(_front().alias("front"), good.alias("good")).drop("_better", "_before")
     good = pl.col("good").fill_null(False)
     quickest = good & (pl.col("seconds") == pl.col("seconds").filter(good).min())

@@ -68,7 +68,7 @@ def measure(group: Group, jobs: tuple[int, ...]) -> dict[str, Speed]:
     found: dict[str, list[Speed]] = {}
     for count in jobs:
         with ExitStack() as exits:
-            workers = [exits.enter_context(_Worker(group, count)) for _ in range(count)]
+            workers = [exits.enter_context(_Worker(group, count, place)) for place in range(count)]
             for worker in workers:
                 worker.begin()
             long: set[bool] = set()
@@ -91,13 +91,13 @@ def measure(group: Group, jobs: tuple[int, ...]) -> dict[str, Speed]:
 class _Worker:
     """One process that trains as one of `jobs` would."""
 
-    def __init__(self, group: Group, jobs: int) -> None:
+    def __init__(self, group: Group, jobs: int, place: int) -> None:
         run = group.trials[0].run
         facts = facts_of(run.data)
         assert facts is not None
         stack = max(split(group.trials, group.most, jobs), key=len)
         rows = {trial.run.optimizer.name: trial.run for trial in group.trials}
-        self._threads = max(1, usable_cores() // jobs)
+        self._threads, self._place = max(1, usable_cores() // jobs), place
         self._said = {
             "row": [plain(run) for run in list(rows.values())[:ROW_RUNS]],
             "stack": [plain(trial.run) for trial in stack],
@@ -114,7 +114,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=environment(self._threads),
+            env=environment(self._threads, self._place),
         )
         return self
 

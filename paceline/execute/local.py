@@ -4,6 +4,7 @@ A worker that dies (killed, out of memory) fails the run it was training, and an
 """
 
 import contextlib
+import itertools
 import queue
 import signal
 import subprocess
@@ -29,6 +30,7 @@ LINGER = 30.0  # seconds that a worker has to reach a step boundary once nobody 
 @dataclass(eq=False)
 class _Worker:
     process: subprocess.Popen[str]
+    place: int  # among those side by side
     pack: str = ""
     run: str = ""
     ready: bool = False  # has started
@@ -78,15 +80,17 @@ def local(packs: list[str], job: Job, jobs: int) -> Iterator[Event]:
 def _start(pool: _Pool) -> None:
     """A worker with its first pack. A thread reads what it says: no pipe runs full, no line waits in a buffer."""
     job = pool.job
+    taken = {worker.place for worker in pool.workers}
+    place = next(number for number in itertools.count() if number not in taken)
     with _deaf_to_interrupt():
         process = subprocess.Popen(
             [sys.executable, "-m", "paceline.execute.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=environment(job.threads),
+            env=environment(job.threads, place),
         )
-    worker = _Worker(process)
+    worker = _Worker(process, place)
     pool.workers.append(worker)
     worker.say(job.dumps())
     worker.give(pool.waiting.popleft())

@@ -4,13 +4,15 @@ torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=HOST:
 
 The leader plans, writes and tells as ever. An order goes to the others through the store that all of them meet at; of a
 run on N devices the first N processes are the team. One in which a run fails says so there too: the others, who lose
-it, go on to the next order. When a process dies torchrun starts all of them again, and the same command goes on.
-Records and data lie where every host sees them.
+it, go on to the next order. NCCL does not tell them: there the process says so in the pack's folder and ends. When a
+process ends torchrun starts all of them again, and the same command goes on. Records and data lie where every host sees
+them.
 """
 
 import itertools
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -21,11 +23,13 @@ from paceline.execute.job import Job
 from paceline.execute.outcome import note_turnaround
 from paceline.execute.rank import work
 from paceline.execute.stop import Stop
-from paceline.record.layout import PackFolder, StudyFolder
-from paceline.record.writer import PackWriter
+from paceline.record.layout import PackFolder, StudyFolder, write_json
+from paceline.record.writer import PackWriter, read_statuses
 from paceline.spec import Run
 
 _ENDLESS = timedelta(days=365)
+SILENT = "nccl"  # between processes that wait for each other it is silent when one of them ends
+GRACE = timedelta(seconds=10)  # in which a run that fails in every process has failed in all of them
 _orders = itertools.count()  # of this process, which all processes of torchrun's count alike
 _NEEDED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
@@ -59,7 +63,13 @@ def follow() -> None:
 
 
 def lead(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:
-    """Orders a run, and is the first to train it."""
+    """Orders a run, and is the first to train it. It has failed if a process left word that it does."""
+    if noted := _noted(name, folder):
+        folder.failure.unlink()
+        if read_statuses(folder).get(name, {}).get("status") != "failed":
+            _record_failure(name, folder, job, noted)
+            yield noted
+            return
     begun, number = time.perf_counter(), next(_orders)
     job = job.only(name)
     order = {"pack": folder.id, "devices": run.devices, "job": job.dumps()}
@@ -70,8 +80,7 @@ def lead(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) -> Itera
         failed = _failed_elsewhere(number, error)
         if not failed:
             raise
-        with PackWriter(folder) as writer:
-            writer.status(name, "failed", reason=failed.reason, traceback=failed.traceback, timing=job.timing)
+        _record_failure(name, folder, job, failed)
         yield failed
     note_turnaround(name, folder, time.perf_counter() - begun)
 
@@ -86,7 +95,47 @@ def _together(number: int, folder: PackFolder, job: Job, stop: Stop) -> Iterator
     for event in work(folder, job, stop, f"team-{number}"):
         if event.status == "failed":
             _store().set(f"failed-{number}", json.dumps(event.plain()))
+            if _waited_for(number):
+                _end(folder, event)
         yield event
+
+
+def _waited_for(number: int) -> bool:
+    """Whether others of the team train on and would wait for this process in vain. Over gloo they notice at once; over
+    NCCL only if the run fails in all of them is there nobody who waits."""
+    import torch.distributed as dist
+
+    if dist.get_backend() != SILENT:
+        return False
+    keys = [f"failed-{number}-{rank}" for rank in range(dist.get_world_size())]
+    _store().set(keys[dist.get_rank()], "failed")
+    try:
+        _store().wait(keys, GRACE)
+    except dist.DistStoreError:
+        return True
+    return False
+
+
+def _end(folder: PackFolder, failed: Event) -> None:
+    """At once: what is under way between GPUs cannot be taken back, and leaving the team would wait for it."""
+    if int(os.environ["RANK"]) > 0:  # the first has written it into the record
+        write_json(folder.failure, failed.plain())
+    again = "torchrun starts all processes again if it was told --max-restarts; else give the same command again."
+    print(f"paceline: a run failed in process {os.environ['RANK']} alone: {failed.reason}. {again}", file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _noted(name: str, folder: PackFolder) -> Event | None:
+    if not folder.failure.exists():
+        return None
+    event = Event.loads(folder.failure.read_text(encoding="utf-8"))
+    return event if event.run == name else None
+
+
+def _record_failure(name: str, folder: PackFolder, job: Job, failed: Event) -> None:
+    with PackWriter(folder) as writer:
+        writer.status(name, "failed", reason=failed.reason, traceback=failed.traceback, timing=job.timing)
 
 
 def _failed_elsewhere(number: int, error: RuntimeError) -> Event | None:

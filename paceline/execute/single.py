@@ -15,12 +15,15 @@ from paceline.record.machine import usable_cores
 from paceline.record.writer import PackWriter
 from paceline.spec import Run
 
+BROKEN = "the device cannot be used any more by this process; the same command goes on with what is left"
+
 
 def train_one(
     name: str, run: Run, folder: PackFolder, writer: PackWriter | None, job: Job, stop: Stop, team: Any = None
 ) -> Iterator[Event]:
     """`team`: the processes that train it together, each of which calls this; only the first of them has a writer. A
     run that fails by itself has failed; one that lost its team is tried again, by whoever started the team."""
+    from paceline.train import device
     from paceline.train.parallel.team import lost
 
     yield Event("began", folder.id, name)
@@ -36,6 +39,8 @@ def train_one(
         if writer is not None:
             writer.status(name, "failed", reason=reason, traceback=where, timing=job.timing)
         yield Event("ended", folder.id, name, status="failed", reason=reason, traceback=where if team else "")
+        if device.broken(error):
+            raise DeviceError(f"{BROKEN} ({reason})") from None
 
 
 def _record(

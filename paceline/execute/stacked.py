@@ -10,7 +10,7 @@ from paceline.errors import DataError, DeviceError, RecordError, StackError
 from paceline.execute import checkpoints, datasets, origins, outcome
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.single import train_one
+from paceline.execute.single import BROKEN, train_one
 from paceline.execute.stop import Stop
 from paceline.execute.waiting import missing, runs_of
 from paceline.plan.cost import run_bytes
@@ -24,6 +24,8 @@ from paceline.spec.run import PARTS
 def train_stacked(folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) -> Iterator[Event]:
     """Trains what is missing of the pack, in as many stacks as memory asks for; none if it cannot be stacked. A run
     that was stopped when it trained by itself goes on by itself, first of all."""
+    from paceline.train import device
+
     yield from _alone(folder, writer, job, stop)
     while (waiting := dict(missing(folder, job))) and not stop():
         try:
@@ -35,7 +37,10 @@ def train_stacked(folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) 
         except (DataError, DeviceError, RecordError):
             raise
         except (Exception, SystemExit) as error:
-            give_up(folder, str(error) if isinstance(error, StackError) else f"{type(error).__name__}: {error}")
+            why = str(error) if isinstance(error, StackError) else f"{type(error).__name__}: {error}"
+            give_up(folder, why)
+            if device.broken(error):
+                raise DeviceError(f"{BROKEN} ({why})") from None
             return
 
 

@@ -8,6 +8,7 @@
 <out>/<study>/<pack>/telemetry.jsonl     where time, memory and power went, row by row; only ever appended to
 <out>/<study>/<pack>/status.json         how each run stands; replaced by atomic rename
 <out>/<study>/<pack>/checkpoint          the state to resume from; gone when the pack has ended
+<out>/<study>/<pack>/failure             of a run over several hosts: how it failed, for who goes on to write it down
 <out>/<study>/<pack>/claim               who is training it now; .claim.<token> if that one died and was followed
 <out>/<study>/.planning                  who is deciding which packs there are
 <out>/<study>/.replaced/<pack>.<n>       packs that were trained again because their sources had changed
@@ -64,6 +65,10 @@ class PackFolder:
     @property
     def checkpoint(self) -> Path:
         return self.path / "checkpoint"
+
+    @property
+    def failure(self) -> Path:
+        return self.path / "failure"
 
     def kept(self) -> bool:
         """Whether there is a state to resume from; of several devices each has its own."""

@@ -83,6 +83,15 @@ def accelerator(devices: Path = Path("/dev"), build: str | None = None) -> bool:
     return sys.platform == "darwin" or any(any(devices.glob(node)) for node in nodes)
 
 
+def gpus(devices: Path = Path("/dev")) -> list[str]:
+    """NVIDIA's, by the names that CUDA_VISIBLE_DEVICES has or would have for them."""
+    said = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if said is not None:
+        return [name.strip() for name in said.split(",") if name.strip()]
+    numbers = (file.name.removeprefix("nvidia") for file in devices.glob("nvidia[0-9]*"))
+    return [str(number) for number in sorted(int(number) for number in numbers if number.isdigit())]
+
+
 def cpu_name() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

@@ -169,10 +169,10 @@ def _anatomy(run: Run, counts: Sequence[int], measure: Measure) -> Anatomy:
 
 
 def settings(study: Study) -> Iterator[tuple[str, list[tuple[str, Run]]]]:
-    """In words, with all its runs: those that differ in devices and seed alone."""
+    """In words, with all its runs: those that differ in devices and seed alone, and in what a seed may draw of data."""
     groups: dict[Any, tuple[str, list[tuple[str, Run]]]] = {}
     for trial in expand(study, own_parts=False):
-        key = run_id(trial.run.model_copy(update={"devices": 1, "seed": 0}))
+        key = run_id(trial.run.model_copy(update={"devices": 1, "seed": 0, "data": trial.run.data.undrawn}))
         axes = [f"{name} {value}" for name, value in trial.axes.items() if name not in ("devices", "batch_mode")]
         words = ", ".join(filter(None, [trial.case, *axes]))
         groups.setdefault(key, (words, []))[1].append((trial.id, trial.run))
@@ -184,6 +184,8 @@ def _refuse(run: Run) -> None:
         raise StudyError(f"a step by {run.strategy.name} is not in the model; only ddp is.", key="strategy")
     if run.sync_batch_norm:
         raise StudyError("what synced batch norms send is not in the model; say false.", key="sync_batch_norm")
+    if run.precision == "fp16":
+        raise StudyError("steps that fp16 skips are not in the model; say bf16.", key="precision")
 
 
 def speeds_of(recorded: pl.DataFrame | None) -> dict[str, float]:

@@ -80,6 +80,11 @@ def _check_devices(run: Run) -> None:
             "a base that thaws trains on one device only; leave finetune_after out, or say devices: 1.",
             "finetune_after",
         )
+    if run.precision == "fp16" and run.strategy.complete.get("compress") == "powersgd":
+        raise ArgumentError(
+            "powersgd keeps what it did not send, and in fp16 an overflow would stay in it; say precision: bf16.",
+            "strategy",
+        )
     if run.strategy.name == "pipeline" and (run.freeze != "none" or run.base_lr != 1.0):
         key = "freeze" if run.freeze != "none" else "base_lr"
         raise ArgumentError(

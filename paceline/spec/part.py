@@ -45,11 +45,17 @@ class Part:
 
     def drawn(self, seed: int) -> "Part":
         """With the seed of a run in the place of the word `seed`."""
-        follows = {key for key, arg in self.entry.args.items() if arg.follows_seed} if self.entry else set()
-        said = dict(self.args)
-        if not any(said.get(key) == SEED for key in follows):
-            return self
-        return read(self.kind, {"name": self.name, **said, **{key: seed for key in follows if said.get(key) == SEED}})
+        follows = {key: seed for key, value in self.args if key in self._draws and value == SEED}
+        return read(self.kind, {"name": self.name, **dict(self.args), **follows}) if follows else self
+
+    @property
+    def undrawn(self) -> "Part":
+        """Without what a seed may draw."""
+        return Part(self.kind, self.name, tuple((key, value) for key, value in self.args if key not in self._draws))
+
+    @property
+    def _draws(self) -> set[str]:
+        return {key for key, arg in self.entry.args.items() if arg.follows_seed} if self.entry else set()
 
     def plain(self) -> Any:
         """As a study file would say it."""

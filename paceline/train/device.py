@@ -51,5 +51,12 @@ def synchronize(device: torch.device) -> None:
         torch.mps.synchronize()
 
 
+def broken(error: BaseException) -> bool:
+    """Whether the device is of no more use to this process: what a CUDA kernel did wrong it is told ever after. (A GPU
+    that is out of memory is not.)"""
+    kind = getattr(torch, "AcceleratorError", None)
+    return kind is not None and isinstance(error, kind)
+
+
 def describe(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

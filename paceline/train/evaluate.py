@@ -14,8 +14,10 @@ from paceline.train.build import Criterion
 from paceline.train.parallel.strategy import Forward
 from paceline.train.parallel.team import ALONE, Team
 
-CHUNK_VALUES = 2_000_000  # input values a chunk
+CHUNK_VALUES = 2_000_000  # input values a chunk, on a CPU
+ON_A_GPU = 20  # times as many: it needs much to do at once
 CHUNK_EXAMPLES = 250  # at most, on a CPU: what a convolution leaves stays in cache
+GPU_EXAMPLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,10 @@ def evaluate(
     `judges`: the processes among which the examples are divided; each gets the answers of all. `outputs`: how many
     numbers an example should have, where the loss is one of ours; an own loss may take what it likes."""
     with torch.no_grad(), trained.at_evaluation():
-        width = max(1, CHUNK_VALUES // max(1, split.chunk(0, 1).numel()))
-        width = min(width, CHUNK_EXAMPLES) if split.targets.device.type == "cpu" else width
+        on_cpu = split.targets.device.type == "cpu"
+        most = CHUNK_VALUES if on_cpu else CHUNK_VALUES * ON_A_GPU
+        width = max(1, most // max(1, split.chunk(0, 1).numel()))
+        width = min(width, CHUNK_EXAMPLES if on_cpu else GPU_EXAMPLES)
         first, end = judges.stretch(len(split))
         with cast:
             chunks = [forward(split.chunk(at, min(at + width, end))) for at in range(first, end, width)]

@@ -6,14 +6,17 @@ Energy is that of the whole device or package, whoever used it.
 
 import contextlib
 import functools
+import math
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
+
+from paceline.train.parallel.team import Team
 
 _POWERCAP = Path("/sys/class/powercap")
 
@@ -28,7 +31,7 @@ class Usage:
     reserved_bytes: int | None = None  # on the GPU, by torch for them, at most
     device_used_bytes: int | None = None  # on the GPU, by everybody, now
     device_bytes: int | None = None  # that the GPU has
-    utilisation: float | None = None  # 0 to 1, of the GPU or of the cores that the run may use
+    utilisation: float | None = None  # 0 to 1, of the GPU as it was looked at, or of the cores that the run may use
     power_watts: float | None = None
     energy_joules: float | None = None  # since the run began
 
@@ -42,7 +45,14 @@ class Gauge:
         self._device, self._cores, self._children, self._energy = device, cores, children, energy
         self._process = psutil.Process()
         self._gpu = _Gpu(device) if device.type == "cuda" else None
+        self._seen: list[float] = []  # how busy the GPU was when it was looked at
         self._counters = self._read()
+
+    def look(self) -> None:
+        """While the run trains, and not when it evaluates: NVML tells how busy a GPU was in the last second at most."""
+        busy = self._gpu.utilisation() if self._gpu else None
+        if busy is not None:
+            self._seen.append(busy)
 
     def read(self) -> Usage:
         before, now = self._counters, self._read()
@@ -58,7 +68,8 @@ class Gauge:
             "energy_joules": None if now.joules is None else self._energy,
         }
         if self._gpu is not None:
-            return Usage(**common, **self._gpu.memory(), utilisation=self._gpu.utilisation())
+            seen, self._seen = self._seen, []
+            return Usage(**common, **self._gpu.memory(), utilisation=sum(seen) / len(seen) if seen else None)
         busy = (now.cpu - before.cpu) / seconds / max(1, self._cores)
         return Usage(**common, utilisation=min(1.0, busy))
 
@@ -89,6 +100,20 @@ class Gauge:
 
     def _workers(self) -> list[psutil.Process]:
         return self._process.children(recursive=True) if self._children else []
+
+
+def of_all(usage: Usage, team: Team, device: torch.device) -> Usage:
+    """With the energy and power of all devices of a team, and their mean utilisation; every process calls this. Each
+    reads its own GPU; of the package, which the processes of a host share, the first of them tells."""
+    if team.size == 1:
+        return usage
+    counts = device.type == "cuda" or team.local == 0
+    own = [usage.energy_joules if counts else 0.0, usage.power_watts if counts else 0.0, usage.utilisation]
+    each = team.spread([math.nan if value is None else value for value in own], device)
+    joules, watts, busy = (None if math.isnan(sum(column)) else sum(column) for column in zip(*each, strict=True))
+    return replace(
+        usage, energy_joules=joules, power_watts=watts, utilisation=None if busy is None else busy / team.size
+    )
 
 
 @dataclass(frozen=True)

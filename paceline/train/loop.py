@@ -28,7 +28,7 @@ from paceline.train.compiled import Forward, compiled
 from paceline.train.early import Stopper
 from paceline.train.evaluate import Score, evaluate
 from paceline.train.examine import examinable, examine
-from paceline.train.gauge import Gauge
+from paceline.train.gauge import Gauge, of_all
 from paceline.train.learn import clip, learn, mark_last_gradients, parts_of
 from paceline.train.noise import Noise
 from paceline.train.parallel.beat import Beat
@@ -78,9 +78,9 @@ def train(
     workers = run.loader is not None and run.loader.workers > 0
     if made.sharers.size > 1:
         mark_last_gradients(model, lambda: telemetry.mark(BACKWARD))
-    gauge = Gauge(made.device, cores or torch.get_num_threads(), workers, resume.get("energy", 0.0) if resume else 0.0)
     before = probe(run.precision, made.device) if timed else None
     peak.reset(made.device)
+    gauge = Gauge(made.device, cores or torch.get_num_threads(), workers, resume.get("energy", 0.0) if resume else 0.0)
 
     def snapshot() -> dict[str, Any]:
         return {
@@ -111,7 +111,7 @@ def train(
     def spent() -> Spent:
         phases = telemetry.phases(clock.seconds)
         at = (position.step, position.examples, clock.seconds)
-        return Spent(*at, phases, clock.evaluation_seconds, gauge.read())
+        return Spent(*at, phases, clock.evaluation_seconds, of_all(gauge.read(), team, made.device))
 
     def speed() -> Speed:
         return Speed(
@@ -161,6 +161,7 @@ def train(
             if beat.goes_on(position.step, wanted, finite):
                 continue
             clock.stop()
+            gauge.look()
             finite = finite and not beat.broken
             telemetry.settle(position.step, position.examples, clock.seconds)
             if wanted or not finite:
@@ -169,7 +170,7 @@ def train(
                 position.clear()
                 made.noise.clear()
                 over = ending(now, last, total, stopper.agreed(scores, team, made.device), clock)
-                if over or time.perf_counter() - told > TOLD_SECONDS:
+                if over or team.any([time.perf_counter() - told > TOLD_SECONDS], made.device)[0]:
                     yield spent()
                     told = time.perf_counter()
                 if over:

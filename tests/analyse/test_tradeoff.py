@@ -35,6 +35,20 @@ def test_by_hand() -> None:
     assert row["behind_low"] < 0 < row["behind_high"]
 
 
+def test_what_two_seeds_cannot_separate_is_not_as_good_for_that() -> None:
+    """Seven points behind, in an interval that holds 0."""
+    values = {"slow": (0.95, 0.96), "fast": (0.87, 0.895)}
+    lines = [
+        (label, seed, value, 9.0 if label == "slow" else 1.0)
+        for label in values
+        for seed, value in enumerate(values[label])
+    ]
+    found = tradeoff(pl.DataFrame(lines, schema=["label", "seed", "value", "seconds"], orient="row"), metric="accuracy")
+    assert found.row(0, named=True)["behind_low"] < 0
+    assert found["good"].to_list() == [False, True]
+    assert found.filter("choice")["label"].to_list() == ["slow"]
+
+
 def test_a_loss_is_better_when_lower() -> None:
     found = tradeoff(runs_of({"a": (0.1, 9.0), "b": (0.5, 1.0), "c": (0.6, 2.0)}), metric="loss")
     assert found.select("label", "front", "choice").rows() == [

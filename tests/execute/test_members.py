@@ -1,19 +1,25 @@
 """`paceline run` in processes that torchrun has started: the first leads, the others follow."""
 
+import json
 import os
 import socket
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
+import torch.distributed as dist
 
+from paceline.execute import members
+from paceline.execute.events import Event
+from paceline.execute.waiting import missing
 from paceline.record.layout import StudyFolder
 from paceline.record.reader import read_packs, states
 from paceline.spec.parts import TABLE
 
-from .studies import BASE, rows, standing, write
+from .studies import BASE, job, never, prepare, rows, standing, write
 
 BY_HAND = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost"}
 
@@ -79,6 +85,35 @@ def test_a_run_that_fails_in_one_process_has_failed_and_the_next_is_trained(tmp_
         if state.status == "failed":
             assert state.details["reason"] == "ValueError: no such thing"
             assert "in forward" in state.details["traceback"]
+
+
+def test_a_failure_that_a_process_left_word_of_is_written_down(tmp_path):
+    """As where GPUs train: the process that failed ends, and all are started again."""
+    pack, record = prepare(tmp_path, {**BASE, "steps": 3})
+    folder = StudyFolder(record).pack(pack)
+    ((name, run),) = missing(folder, job(record, tmp_path))
+    failed = Event(
+        "ended", folder.id, name, status="failed", reason="ValueError: no such thing", traceback="in forward"
+    )
+    folder.failure.write_text(json.dumps(failed.plain()))
+    assert list(members.lead(name, run, folder, job(record, tmp_path), never)) == [failed]
+    (state,) = states(read_packs(StudyFolder(record))).values()
+    assert (state.status, state.details["reason"]) == ("failed", "ValueError: no such thing")
+    assert not folder.failure.exists()
+
+
+@pytest.mark.parametrize(("others", "waited_for"), [([], True), ([1], False)])
+def test_who_fails_alone_is_waited_for(others, waited_for, monkeypatch):
+    store = dist.HashStore()
+    monkeypatch.setattr(members, "_store", lambda: store)
+    monkeypatch.setattr(members, "GRACE", timedelta(seconds=0.1))
+    for name, value in {"get_backend": "nccl", "get_world_size": 2, "get_rank": 0}.items():
+        monkeypatch.setattr(dist, name, lambda value=value: value)
+    for rank in others:
+        store.set(f"failed-7-{rank}", "failed")
+    assert members._waited_for(7) is waited_for
+    monkeypatch.setattr(dist, "get_backend", lambda: "gloo")
+    assert not members._waited_for(7)
 
 
 def test_a_study_that_cannot_be_read_ends_all_processes(tmp_path):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from paceline import api
+from paceline.execute.cores import environment
 from paceline.record import machine
 from paceline.record.machine import describe, usable_cores
 from paceline.spec.part import read as read_part
@@ -77,6 +78,19 @@ def test_the_name_of_the_cpu_where_proc_is_not(monkeypatch: pytest.MonkeyPatch) 
 def test_an_accelerator_is_looked_for_without_torch(tmp_path: Path, node: str, build: str, found: bool) -> None:
     (tmp_path / node).touch()
     assert machine.accelerator(tmp_path, build) is found
+
+
+def test_gpus_are_those_that_may_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for node in ("nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm"):
+        (tmp_path / node).touch()
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert machine.gpus(tmp_path) == ["2", "10"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, GPU-abc")
+    assert machine.gpus(tmp_path) == ["3", "GPU-abc"]
+    assert [environment(1, place)["CUDA_VISIBLE_DEVICES"] for place in (0, 1, 2)] == ["3", "GPU-abc", "3"]
+    assert environment(1)["CUDA_VISIBLE_DEVICES"] == "3, GPU-abc"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert environment(1, 0)["CUDA_VISIBLE_DEVICES"] == ""
 
 
 def test_commit_and_changes_of_the_checkout_that_the_study_lies_in(tmp_path: Path) -> None:

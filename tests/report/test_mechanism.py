@@ -196,6 +196,7 @@ def test_recorded_runs_check_the_simulator_without_the_stated_links():
     [
         ({"strategy": "fsdp"}, [2], "a step by fsdp is not in the model"),
         ({"sync_batch_norm": True}, [2], "synced batch norms"),
+        ({"precision": "fp16"}, [2], "steps that fp16 skips"),
         ({}, [2, 65], "leaves some of 65 devices without an example"),
     ],
 )

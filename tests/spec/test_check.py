@@ -39,6 +39,10 @@ LINE = {"data": "line", "model": "line", "optimizer": "gd", "loss": "mse"}
         ),
         (study(data="line", model="line"), "2: base.loss: line has values, not classes; softmax_ce needs classes."),
         (study(**LINE, early_stop="{patience: 3}"), "9: base.early_stop: line has no accuracy; say metric: loss."),
+        (
+            study(devices="2", precision="fp16", strategy="{name: ddp, compress: powersgd}"),
+            "10: base.strategy: powersgd keeps what it did not send, and in fp16 an overflow would stay in it",
+        ),
         (study(model="line"), "4: base.model: the model line fits one value to one value, not the classes of digits."),
     ],
 )

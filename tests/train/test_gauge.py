@@ -2,10 +2,12 @@
 
 import time
 
+import pytest
 import torch
 
 from paceline.train import gauge as module
-from paceline.train.gauge import Gauge
+from paceline.train.gauge import Gauge, Usage, of_all
+from paceline.train.parallel.team import Team
 
 CPU = torch.device("cpu")
 
@@ -69,3 +71,36 @@ def test_of_a_gpu_the_most_is_told_that_was_held_since_the_reset(monkeypatch):
     found = Gauge(torch.device("cuda", 0), 1).read()
     assert (found.allocated_bytes, found.reserved_bytes) == (30, 40)
     assert (found.device_used_bytes, found.device_bytes) == (50, 100)
+
+
+def test_of_a_gpu_it_is_told_how_busy_it_was_when_it_was_looked_at(monkeypatch):
+    for name in ("max_memory_allocated", "max_memory_reserved"):
+        monkeypatch.setattr(torch.cuda, name, lambda device: 0)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (50, 100))
+    said = iter([0.9, 0.7])
+    monkeypatch.setattr(module._Gpu, "utilisation", lambda gpu: next(said))
+    found = Gauge(torch.device("cuda", 0), 1)
+    found.look()
+    found.look()
+    assert found.read().utilisation == pytest.approx(0.8)
+    assert found.read().utilisation is None
+
+
+class Measured(Team):
+    """A team of two, of which the other has measured this."""
+
+    other = (30.0, 3.0, 0.5)
+
+    def spread(self, seconds, device):
+        return [list(seconds), list(self.other)]
+
+
+def test_energy_is_that_of_all_devices():
+    mine = Usage(1, energy_joules=10.0, power_watts=1.0, utilisation=1.0)
+    of_gpus = of_all(mine, Measured(0, 2), torch.device("cuda", 0))
+    assert (of_gpus.energy_joules, of_gpus.power_watts, of_gpus.utilisation) == (40.0, 4.0, 0.75)
+    second = of_all(mine, Measured(1, 2, local=1), CPU)  # of a host the first process tells what the package used
+    assert (second.energy_joules, second.power_watts, second.utilisation) == (30.0, 3.0, 0.75)
+    unread = of_all(Usage(1, utilisation=1.0), Measured(0, 2), CPU)
+    assert (unread.energy_joules, unread.power_watts, unread.utilisation) == (None, None, 0.75)
+    assert of_all(mine, Team(), CPU) is mine

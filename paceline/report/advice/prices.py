@@ -69,7 +69,7 @@ def loses(seen: Seen, change: Change | None, kept: str) -> str:
 def memory(seen: Seen, label: str, other: str) -> str:
     """Where it was measured and differs."""
     usage = seen.facts.usage
-    names = ("device_used_bytes", "resident_bytes")
+    names = ("allocated_bytes", "resident_bytes")
     name = next((each for each in names if usage is not None and each in usage.resources.columns), None)
     if usage is None or name is None:
         return ""

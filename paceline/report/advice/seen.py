@@ -8,6 +8,7 @@ import polars as pl
 
 from paceline.analyse.speed import speeds
 from paceline.analyse.target import to_target
+from paceline.analyse.tradeoff import MARGIN
 from paceline.report.advice.kinds import HINT, LIKELY, SHOWN
 from paceline.report.facts import OVER, Facts
 from paceline.report.names import quoted, words
@@ -18,7 +19,6 @@ from paceline.spec import Run
 
 NOTHING = 1e-15  # a difference that rounding makes of none
 KEPT, OPEN, LOST = "kept", "open", "lost"
-MARGIN = 0.01  # of accuracy, or as a share of a loss: a result this much worse still counts as the same
 LEARNING = {"optimizer", "lr", "schedule", "warmup", "weights", "base_lr", "lr_scale", "order", "normalize", "loss",
             "clip_norm", "clip_value", "seed", "trial"}  # fmt: skip
 LENGTH = {"epochs", "steps", "subset", "early_stop", "evaluate_every", "noise_every"}

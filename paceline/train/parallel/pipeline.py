@@ -22,11 +22,11 @@ HEADER = 2 + MOST_DIMS  # dtype, number of dimensions, dimensions
 class Pipeline(Strategy):
     shards_data = False
     whole_models = False
+    _stage: nn.Module
 
     def __init__(self, team: Team, micro_batches: int = 4) -> None:
         super().__init__(team)
         self.parts = micro_batches
-        self._stages: list[nn.Module] = []
 
     @property
     def _last(self) -> bool:
@@ -34,8 +34,8 @@ class Pipeline(Strategy):
 
     def place(self, model: nn.Module, example: Tensor) -> nn.Module:
         """Of the layers before and after its own, a device keeps nothing."""
-        self._stages = cut(model, example, self.team.size)
-        return self._stages[self.team.rank]
+        self._stage = cut(model, example, self.team.size)[self.team.rank]
+        return self._stage
 
     def learn(self, x: Tensor, y: Tensor, passes: Passes) -> tuple[Tensor, Tensor]:
         """All parts forward, then all backward, the last first."""
@@ -45,7 +45,7 @@ class Pipeline(Strategy):
             passes.reseed(at)
             given = x_part if self.team.rank == 0 else _receive(self.team.rank - 1, x_part.device).requires_grad_()
             with passes.cast:
-                made = self._stages[self.team.rank](given)
+                made = self._stage(given)
             if self._last:
                 made = made.to(x.dtype)
                 losses.append(passes.loss(made, y_part) * passes.share_of(len(y_part) / len(y)))

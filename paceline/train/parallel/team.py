@@ -27,6 +27,7 @@ class Team:
     rank: int = 0
     size: int = 1
     hosts: int = 1
+    local: int = 0  # which of its host's processes
 
     @property
     def first(self) -> bool:
@@ -108,7 +109,7 @@ def gathered(kind: str, devices: int, room: str = "team") -> Iterator[Team]:
     store = meeting.room(room)
     dist.init_process_group(backend, store=store, rank=rank, world_size=devices, timeout=patience)
     try:
-        yield Team(rank, devices, math.ceil(devices / int(os.environ.get("LOCAL_WORLD_SIZE", size))))
+        yield Team(rank, devices, math.ceil(devices / int(os.environ.get("LOCAL_WORLD_SIZE", size))), local)
     finally:
         dist.destroy_process_group()
         gc.collect()  # of cycles that keep its threads: alive at exit, they may end the process by a signal

@@ -16,7 +16,8 @@ from paceline.train.examine import Examined, examined
 from paceline.train.stack.layers import Pass
 from paceline.train.stack.program import Program
 
-CHUNK_VALUES = 750_000  # of the largest value on the way: what it leaves stays in cache
+CHUNK_VALUES = 750_000  # of the largest value on the way, on a CPU: what it leaves stays in cache
+ON_A_GPU = 64  # times as many
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ class Mistakes:
 @torch.no_grad()
 def scores(run: Program, at: Pass, loss: StackLoss, split: Memory, mistakes: Mistakes | None = None) -> list[Score]:
     """One a run of the pass, over a whole split, in chunks; `mistakes` are noted if wanted."""
-    width = max(1, CHUNK_VALUES // max(1, run.widest(at, split.chunk(0, 1))))
+    most = CHUNK_VALUES if split.targets.device.type == "cpu" else CHUNK_VALUES * ON_A_GPU
+    width = max(1, most // max(1, run.widest(at, split.chunk(0, 1))))
     classes = not split.targets.is_floating_point()
     correct = torch.zeros(at.runs, dtype=torch.int64, device=split.targets.device)
     sound = torch.ones(at.runs, dtype=torch.bool, device=split.targets.device)
