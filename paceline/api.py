@@ -28,7 +28,7 @@ from paceline.record.reader import PackState, read_packs, read_rows, read_study,
 from paceline.report.planned import begin, left_out, planned
 from paceline.report.results import join_rows, run_table, setting_table
 from paceline.report.terminal import Tally, show
-from paceline.spec import Study
+from paceline.spec import Study, published
 from paceline.spec.argument import ArgumentError
 from paceline.spec.document import Document
 from paceline.spec.study import from_document
@@ -112,12 +112,24 @@ def load(
     if isinstance(sets, str):
         raise StudyError('sets is a list of "key=value", or a mapping.', where=f"sets={sets!r}")
     if isinstance(sets, Mapping):
-        sets = [f"{key}={json.dumps(value, default=str)}" for key, value in sets.items()]
+        sets = [f"{key}={json.dumps(_plain(value), default=str)}" for key, value in sets.items()]
     if isinstance(study, Mapping):
         if sets or seeds is not None or scale:
             raise StudyError("sets, seeds and scale go with a file or a gallery name; change the mapping instead.")
-        return from_document(Document("<mapping>", dict(study)), Path.cwd())
-    return load_file(find(study), sets=sets, seeds=seeds, scale=scale)
+        made = from_document(Document("<mapping>", _plain(study)), Path.cwd())
+    else:
+        made = load_file(find(study), sets=sets, seeds=seeds, scale=scale)
+    published.check(made)
+    return made
+
+
+def _plain(said: Any) -> Any:
+    """Numbers and lists of NumPy and torch as Python's own."""
+    if isinstance(said, Mapping):
+        return {key: _plain(value) for key, value in said.items()}
+    if isinstance(said, (list, tuple)):
+        return [_plain(value) for value in said]
+    return said.tolist() if hasattr(said, "tolist") else said
 
 
 def _loaded(
@@ -261,9 +273,10 @@ def _watched(events: Generator[Event]) -> Iterator[Event]:
             yield event
 
 
-def results(study: Study | PathLike, *, out: PathLike = "runs") -> Results:
-    """What is recorded of a study, by its name, its file, or its record folder. Where that is not what the study says
-    now, its notes say so."""
+def results(study: Study | PathLike | Mapping[str, Any], *, out: PathLike = "runs") -> Results:
+    """What is recorded of a study, by its name, its file, its mapping, or its record folder. Where that is not what the
+    study says now, its notes say so."""
+    study = load(study) if isinstance(study, Mapping) else study
     folder = record_of(study, Path(out))
     stored = read_study(folder)
     packs = read_packs(folder)

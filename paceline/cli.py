@@ -83,6 +83,8 @@ def check(study: StudyArgument, sets: Sets = None, seeds: Seeds = None, scale: S
 
     loaded = load(study, sets=sets, seeds=seeds, scale=scale)
     trials = expand(loaded)
+    for size in loaded.scales if scale is None else ():
+        expand(load(study, sets=sets, seeds=seeds, scale=size))
     unique = len({trial.id for trial in trials})
     cases = f"{counted(len(loaded.cases), 'case')}, " if loaded.cases else ""
     axes = ", ".join(axis_names(trials)) or "none"

@@ -80,9 +80,11 @@ def data_check(
 
 def _own(name: str, files: Any) -> Any:
     """The data that a function of the user's gives, unsaid arguments at their defaults."""
+    import traceback
     from pathlib import Path
 
-    from paceline.errors import DataError
+    from paceline.errors import DataError, PacelineError
+    from paceline.report.failures import place
     from paceline.spec.argument import ArgumentError
     from paceline.spec.part import read
     from paceline.spec.signature import check as check_signature
@@ -93,4 +95,9 @@ def _own(name: str, files: Any) -> Any:
         check_signature(part, Path.cwd())
     except ArgumentError as error:
         raise DataError(f"{name}: {error}") from None
-    return dataset_of(part, files, Path.cwd())
+    try:
+        return dataset_of(part, files, Path.cwd())
+    except PacelineError:
+        raise
+    except Exception as error:
+        raise DataError(f"{name}: {type(error).__name__}: {error}{place(traceback.format_exc())}") from None

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -134,7 +135,20 @@ def test_run_takes_what_load_takes(file, capsys):
         paceline.load(file, sets="lr=0.1")
     with pytest.raises(StudyError, match="change the mapping"):
         paceline.load({"name": "a"}, seeds=0)
+    with pytest.raises(StudyError, match="'2' jobs; say a whole number"):
+        paceline.run(file, jobs="2")
     assert capsys.readouterr() == ("", ""), "nobody watches"
+
+
+def test_a_mapping_may_have_numbers_of_numpy(tmp_path):
+    said = {
+        "name": "numbers",
+        "base": {"data": "digits", "model": "softmax", "optimizer": "gd", "steps": np.int64(2)},
+        "compare": {"lr": np.logspace(-2, -1, 2), "batch": list(np.arange(10, 30, 10))},
+        "repeat": np.int64(2),
+    }
+    assert paceline.run(said, out=tmp_path).runs.height == 8
+    assert paceline.results(said, out=tmp_path).runs.height == 8
 
 
 def test_progress_is_shown_to_who_asks(file, capsys):

@@ -150,7 +150,7 @@ def test_a_failed_run_keeps_its_traceback_and_the_study_goes_on(cli, study_file,
     status = [json.loads(p.read_text()) for p in Path("runs").rglob("status.json")]
     failed = [run for pack in status for run in pack["runs"].values() if run["status"] == "failed"]
     assert "raise ValueError('glass')" in failed[0]["traceback"]
-    assert "Nothing is missing" in cli("run", file)[1]
+    assert "Nothing is left to train but 1 run that failed; --retry-failed tries it again." in cli("run", file)[1]
     assert cli("run", file, "--retry-failed")[0] == 1
     assert cli("status")[1].splitlines()[1].split() == ["brittle", "2", "0", "0", "1", "0", "1", "0"]
 
@@ -228,7 +228,8 @@ def test_a_target_and_a_price_are_checked(cli, study_file):
             (["--price", "nan"], "no price of a device-hour"),
             (["--price", "0"], "no price of a device-hour"),
             (["--target", "nan"], "nan is no accuracy to reach"),
-            (["--target", "2"], "2 is no accuracy to reach; say a number up to 1, as 0.95"),
+            (["--target", "2"], "2.0 is no accuracy to reach; say a number above 0, up to 1, as 0.95"),
+            (["--target", "-1"], "-1.0 is no accuracy to reach"),
         ):
             code, out, err = cli(*verb, file, *said)
             assert code == 2
@@ -269,6 +270,7 @@ def test_data_of_ones_own_are_checked(cli, tmp_path):
         "import numpy as np\n"
         "def good(n=4): return 2 * (np.ones((n, 3)), np.arange(n) % 2)\n"
         "def words(): return 2 * (np.ones((2, 3)), np.array(['a', 'b']))\n"
+        "def lost(): raise ValueError('no file')\n"
     )
     code, out, _ = cli("data", "check", "mine:good")
     assert code == 0
@@ -277,6 +279,8 @@ def test_data_of_ones_own_are_checked(cli, tmp_path):
         ("mine:words", "labels that are text; number them from 0"),
         ("mine:goood", "Did you mean 'good'?"),
         ("yours:good", "no module 'yours'"),
+        ("mine.py:good", "say mine:good, without .py"),
+        ("mine:lost", f"mine:lost: ValueError: no file ({tmp_path / 'mine.py'}, line 4, in lost)"),
     ):
         code, _, err = cli("data", "check", name)
         assert code == 2

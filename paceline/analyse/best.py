@@ -12,12 +12,13 @@ from paceline.analyse.words import number
 def best_of_tuned(
     runs: pl.DataFrame, finals: pl.DataFrame, compare: Sequence[str], tune: Sequence[str], *, metric: str
 ) -> pl.DataFrame:
-    """compare..., tune..., n, mean, sd, low, high, chosen_mean, diverged, failed, edge, note: best first.
+    """compare..., tune..., n, mean, sd, low, high, chosen_mean, diverged, failed, edge, edges, note: best
+    first. edge: whether a tuned value lies at the end of what was tried; edges: the names of such axes.
 
     Chosen on the mean of `chosen`; a setting of which every seed is done goes before one of which not. Where no seed
     of any tuned value is done, the tuned values are null and the counts are of all of them.
     """
-    columns = [*compare, *tune, *_STATISTICS, "edge", "note"]
+    columns = [*compare, *tune, *_STATISTICS, "edge", "edges", "note"]
     table = _settings(runs, finals, [*compare, *tune])
     ranked = _ranked(table, "chosen_mean", metric)
     best = ranked.group_by(compare, maintain_order=True).first() if compare else ranked.head(1)
@@ -86,8 +87,9 @@ def _with_edges(best: pl.DataFrame, runs: pl.DataFrame, compare: Sequence[str], 
             .then(pl.lit("smallest"))
         )
         best = best.with_columns(side.alias(f"_edge {name}")).drop("_low", "_high")
-    sides = [pl.col(f"_edge {name}").is_not_null() for name in tune]
-    return best.with_columns((pl.any_horizontal(*sides) if sides else pl.lit(False)).alias("edge"))
+    sides = [pl.when(pl.col(f"_edge {name}").is_not_null()).then(pl.lit(name)) for name in tune]
+    edges = pl.concat_list(*sides).list.drop_nulls() if sides else pl.lit([], pl.List(pl.String))
+    return best.with_columns(edges.alias("edges")).with_columns(edge=pl.col("edges").list.len() > 0)
 
 
 def _note(tune: Sequence[str]) -> pl.Expr:

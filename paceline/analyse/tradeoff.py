@@ -33,7 +33,7 @@ def tradeoff(runs: pl.DataFrame, *, metric: str) -> pl.DataFrame:
     margin = MARGIN if higher_is_better(metric) else MARGIN * abs(table.filter(first)["value"][0])
     as_good = (pl.col("behind_low") <= 0) & (pl.col("behind") <= margin)
     told = pl.col("behind_low").is_not_null()
-    good = pl.when(first).then(pl.col("n") > 1).when(told).then(as_good)
+    good = pl.when(first).then(pl.col("n") > 1).otherwise(pl.when(told).then(as_good))
     table = table.with_columns(_front().alias("front"), good.alias("good")).drop("_better", "_before")
     good = pl.col("good").fill_null(False)
     quickest = good & (pl.col("seconds") == pl.col("seconds").filter(good).min())

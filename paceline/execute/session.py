@@ -115,8 +115,8 @@ def open_session(
     study: Study, out: Path, *, jobs: int | None = None, stack: bool | None = None, data: Path | None = None
 ) -> Session:
     """`jobs` and `stack`: as asked; unsaid, what is expected to be fastest. `data`: where data and weights are."""
-    if jobs is not None and jobs < 1:
-        raise StudyError(f"{jobs} jobs; say a whole number from 1.", key="jobs")
+    if jobs is not None and not (isinstance(jobs, int) and jobs > 0):
+        raise StudyError(f"{jobs!r} jobs; say a whole number from 1.", key="jobs")
     if study.measure == "time" and jobs and jobs > 1:
         raise StudyError("a study of time runs one run at a time; leave --jobs out.", key="measure", where=study.name)
     if study.measure == "time" and stack:

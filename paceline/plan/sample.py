@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection
 from typing import Any
 
+FEW = 10  # whole numbers of a range that are drawn as from a list
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
 
@@ -36,12 +37,16 @@ def _at(axis: Any, share: float, whole: bool) -> Any:
     if isinstance(axis, list):
         return axis[min(int(share * len(axis)), len(axis) - 1)]
     low, high = float(axis["low"]), float(axis["high"])
-    if axis.get("scale", "linear") == "log":
+    log = axis.get("scale", "linear") == "log"
+    whole = whole and low.is_integer() and high.is_integer()
+    if whole and not log and high - low < FEW:  # rounded, the ends would come half as often
+        return int(low) + int(share * (high - low + 1))
+    if log:
         value = math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
     else:
         value = low + share * (high - low)
     value = min(max(_round(value), low), high)
-    return round(value) if whole and low.is_integer() and high.is_integer() else value
+    return round(value) if whole else value
 
 
 def _round(value: float) -> float:

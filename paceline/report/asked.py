@@ -3,12 +3,16 @@
 import math
 
 from paceline.errors import StudyError
+from paceline.spec.argument import is_number
 
 
 def check_target(target: float | None, metric: str) -> None:
-    if target is not None and not -math.inf < target <= (1 if metric == "accuracy" else math.inf):
-        allowed = "a number up to 1, as 0.95" if metric == "accuracy" else "a number"
-        raise StudyError(f"{target:g} is no {metric} to reach; say {allowed}.", where="--target")
+    if target is None:
+        return
+    higher = metric == "accuracy"
+    if not is_number(target) or (higher and not 0 < target <= 1):
+        allowed = "a number above 0, up to 1, as 0.95" if higher else "a number"
+        raise StudyError(f"{target!r} is no {metric} to reach; say {allowed}.", where="--target")
 
 
 def check_price(price: float | None) -> None:

@@ -21,13 +21,16 @@ def failures(states: Iterable[RunState]) -> list[str]:
     if not found:
         return []
     most = sorted(found.items(), key=lambda item: -len(item[1]))
-    lines = [f"{counted(len(runs), 'run')} failed: {why}{_where(runs[0])}" for why, runs in most]
+    lines = [
+        f"{counted(len(runs), 'run')} failed: {why}{place(str(runs[0].details.get('traceback') or ''))}"
+        for why, runs in most
+    ]
     return [*lines, f"A traceback is in {most[0][1][0].pack.status}; --retry-failed tries again."]
 
 
-def _where(state: RunState) -> str:
-    """The last frame of the traceback that is in a file of the user's own."""
-    frames = _FRAME.findall(state.details.get("traceback") or "")
+def place(traceback: str) -> str:
+    """The last frame of a traceback that is in a file of the user's own."""
+    frames = _FRAME.findall(traceback)
     own = [frame for frame in frames if _own(frame[0])]
     return " ({}, line {}, in {})".format(*own[-1]) if own else ""
 

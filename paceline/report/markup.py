@@ -1,5 +1,6 @@
 """The pieces of a page as HTML. Everything that comes from outside is escaped here."""
 
+import contextlib
 import json
 import math
 import os
@@ -140,6 +141,7 @@ def write_whole(text: str, file: Path) -> Path:
         beside.write_text(text, encoding="utf-8")
         os.replace(beside, file)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise cannot_write(file, error, "--file") from None
     return file

@@ -1,5 +1,6 @@
 """The methods paragraph: hardware, versions, seeds, determinism, what the clock included, total time."""
 
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ _SELECT = {
 def methods(study: Study, runs: pl.DataFrame, folder: Path | None = None, chosen_on: str = "validation") -> str:
     """In words, from the study, its runs and every machine.json under the record folder. `chosen_on`: the splits that
     there were to choose tuned values on."""
-    machines = list(chain(*read_machines(StudyFolder(folder)).values())) if folder else []
+    machines = list(chain(*_of_packs(folder, runs))) if folder else []
     parts = [
         _what(study, runs),
         *_selection(study, chosen_on),
@@ -32,6 +33,14 @@ def methods(study: Study, runs: pl.DataFrame, folder: Path | None = None, chosen
         _clock(runs),
     ]
     return " ".join(parts)
+
+
+def _of_packs(folder: Path, runs: pl.DataFrame) -> Iterator[list[dict[str, Any]]]:
+    """Of the packs that hold these runs: a record may hold others, of a study that was changed."""
+    packs = set(runs["pack"].drop_nulls()) if "pack" in runs.columns else set()
+    for pack, machines in read_machines(StudyFolder(folder)).items():
+        if not packs or pack in packs:
+            yield machines
 
 
 def _selection(study: Study, chosen_on: str) -> list[str]:

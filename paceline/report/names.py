@@ -11,6 +11,7 @@ from paceline.spec import Study
 
 SIZE = "This is the size '{}', not the full study."
 _AXIS_AND_VALUE = re.compile(r"\S+ off|\S+ [-+.\d\[]\S*|\d+ \S+")
+_NO_NAMES = ("none", "True", "False", "seed")
 ALONE = "setting"  # the column that stands for the compared setting where a study compares nothing
 
 
@@ -68,7 +69,12 @@ def words(row: Mapping[str, Any], names: Sequence[str], *, bare: bool) -> str:
 def _said(axis: str, value: Any, *, bare: bool) -> str:
     if isinstance(value, bool):
         return axis if value else f"{axis} off"
-    return shown(value) if bare and isinstance(value, str) else f"{axis} {shown(value)}"
+    return shown(value) if bare and _speaks(axis, value) else f"{axis} {shown(value)}"
+
+
+def _speaks(axis: str, value: Any) -> bool:
+    """Whether a value says without its axis what it is. A name does; what stands for a number or for none does not."""
+    return isinstance(value, str) and (axis == "case" or (value[:1].isalpha() and value not in _NO_NAMES))
 
 
 def with_labels(table: pl.DataFrame, of: Columns) -> pl.DataFrame:

@@ -157,12 +157,20 @@ def begin(session: Session, retry_failed: bool) -> tuple[list[str], Tally]:
     missing -= set(out)
     ended = sum(state.ended for state in session.runs.values())
     lines = [f"{session.study.name}: {ended} of {len(session.ids)} done.", *filter(None, [size(session.study)])]
-    lines += _cost(session, missing) if missing else ["Nothing is missing.", *_stale(session)] if not out else []
+    lines += _cost(session, missing) if missing else [_settled(session), *_stale(session)] if not out else []
     lines += [*left_out(out), *_namesake(session)]
     labels = {trial.id: label(trial.case, trial.axes, trial.run.seed) for trial in session.trials}
     steps = {run: cost.steps for run in missing if (cost := session.costs.get(run))}
     made = sum(step for run, step in session.steps_kept.items() if run in steps)
     return lines, Tally(len(session.ids), ended, labels, steps, made)
+
+
+def _settled(session: Session) -> str:
+    failed = sum(state.status == "failed" for state in session.runs.values())
+    if not failed:
+        return "Nothing is missing."
+    them = "it" if failed == 1 else "them"
+    return f"Nothing is left to train but {counted(failed, 'run')} that failed; --retry-failed tries {them} again."
 
 
 def left_out(out: dict[str, str]) -> list[str]:

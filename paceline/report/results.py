@@ -128,8 +128,8 @@ def _noted(standing: list[RunState | None]) -> list[pl.Series]:
 def setting_table(study: Study, runs: pl.DataFrame) -> pl.DataFrame:
     """A line a setting: mean and standard deviation of the last values over its seeds, and how its runs ended.
 
-    Sorted best first on validation where the study selects on it and has it, else on test. A diverged run has no
-    value: it is counted beside.
+    Sorted best first: on validation where the study tunes, selects on it and has it, else on test. A diverged run has
+    no value: it is counted beside.
     """
     keys = [name for name in runs.columns[1 : runs.columns.index("seed")] if runs[name].null_count() < runs.height]
     metric = "accuracy" if runs["accuracy"].is_not_null().any() else "loss"
@@ -143,7 +143,8 @@ def setting_table(study: Study, runs: pl.DataFrame) -> pl.DataFrame:
     ended = [(pl.col("status") == status).sum().alias(status) for status in ("done", "diverged", "failed")]
     runs, keys = (runs, keys) if keys else (runs.with_columns(study=pl.lit(study.name)), ["study"])
     table = runs.group_by(keys, maintain_order=True).agg(*values, *ended, pl.len().alias("runs"))
-    by = f"validation {metric}" if validated and study.select == "validation" else metric
+    tunes = bool(study.tune) or any(case.get("tune") for case in study.cases.values())
+    by = f"validation {metric}" if validated and tunes and study.select == "validation" else metric
     return table.sort(by, descending=metric == "accuracy", nulls_last=True, maintain_order=True)
 
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from paceline.analyse.pairs import MOST
 from paceline.report.facts import MOST_PAIRED, OVER, Facts
-from paceline.report.names import counted, listed, plain, quoted, words
+from paceline.report.names import counted, listed, quoted, words
 from paceline.report.results import shown
 
 Row = dict[str, Any]
@@ -57,33 +57,40 @@ def _nothing(facts: Facts) -> str:
     total, ended = facts.runs["run"].n_unique(), facts.count("done", "diverged", "failed")
     if not ended:
         return f"There is no answer yet: none of {counted(total, 'run')} has ended."
+    if done := facts.count("done"):
+        return f"No setting can be called best: {counted(done, 'run')} ended without {_a(facts.columns.metric)}."
     how = [f"{count} {status}" for status in ("diverged", "failed") if (count := facts.count(status))]
     return f"No setting can be called best: of {counted(ended, 'run')} that ended, {listed(how)}."
 
 
+def _a(metric: str) -> str:
+    return f"an {metric}" if metric == "accuracy" else f"a {metric}"
+
+
 def _no_comparison(facts: Facts) -> str:
-    return "Without a finished run nothing can be compared."
+    what = _a(facts.columns.metric) if facts.count("done") else "a finished run"
+    return f"Without {what} nothing can be compared."
 
 
 def _best(facts: Facts) -> str:
     best = facts.best.row(0, named=True)
     rivals = facts.best.filter(pl.col("mean").is_not_null()).height
-    said = f"{at(best)}: {value(facts, best)} on test{_chosen(facts)}"
+    said = f"{at(best)}: {value(facts, best)} on test{_chosen(facts, best)}"
     if rivals == 1:
         return f"The one compared setting with a result is {said}."
-    if best["n"] > 1 and not facts.exact and not facts.ties["tied_with_best"].any() and facts.ahead.is_empty():
+    if facts.ahead.height:
+        return f"Best of those that finished with all their seeds is {said}."
+    if best["n"] > 1 and not facts.exact and not facts.ties["tied_with_best"].any():
         return f"Best is {said}."
     word = "highest" if facts.columns.higher else "lowest"
     return f"{word.capitalize()} of {rivals} is {said}."
 
 
-def _chosen(facts: Facts) -> str:
+def _chosen(facts: Facts, best: Row) -> str:
     if facts.study.select == "best_epoch":
         return ", each run at its best epoch on test"
-    if not facts.columns.tune:
-        return ""
-    names = listed(plain(name) for name in facts.columns.tune)
-    return f", {names} chosen on {facts.chosen_on}"
+    tuned = [name.removeprefix("axis.") for name in facts.columns.tune if best[name] is not None]
+    return f", {listed(tuned)} chosen on {facts.chosen_on}" if tuned else ""
 
 
 def _ties(facts: Facts) -> str:
@@ -111,13 +118,19 @@ def _ties(facts: Facts) -> str:
 def _only(facts: Facts) -> str:
     without = facts.best.height - 1
     if without:
-        return f"Nothing stands beside it: the other {counted(without, 'compared setting')} gave no result."
+        others = "the other compared setting" if without == 1 else f"the other {without} compared settings"
+        waits = facts.count("queued", "running", "interrupted")
+        return f"Nothing stands beside it: {others} {f'{_has(without)} no result yet' if waits else 'gave no result'}."
     tried = facts.settings.filter(pl.col("mean").is_not_null())
     if tried.height > 1:
         worst = tried.row(-1, named=True)
         least = f"{worst['at']} with {value(facts, worst)}"
         return f"No other setting was compared; of {tried.height} tuned values the least good is {least}."
     return "No other setting was compared, so this is a measurement and no comparison."
+
+
+def _has(number: int) -> str:
+    return "has" if number == 1 else "have"
 
 
 def _exact(facts: Facts, rivals: pl.DataFrame) -> str:
@@ -146,7 +159,9 @@ def _named(tied: pl.DataFrame, first: str) -> str:
     for row in tied.sort(pl.col("difference").abs()).iter_rows(named=True):
         other = quoted(row["b"] if row["a"] == first else row["a"])
         more = f"more than {MOST:,} more seeds" if row["more_seeds"] == MOST else _seeds(row["more_seeds"])
-        said.append(f"{other} ({more} would tell)" if row["more_seeds"] else f"{other} (no number of seeds would tell)")
+        same = row["difference"] == row["low"] == row["high"] == 0
+        none = "the same with every seed" if same else "no number of seeds would tell"
+        said.append(f"{other} ({more} would tell)" if row["more_seeds"] else f"{other} ({none})")
     return listed(said)
 
 
@@ -186,7 +201,7 @@ def _why(facts: Facts) -> str:
         return ""
     said = " ".join(reasons.mode().sort()[0].split())
     others = " (and others)" if reasons.n_unique() > 1 else ""
-    return f": {said if len(said) <= REASON else said[:REASON] + ' ...'}{others}"
+    return f": {said.rstrip('.') if len(said) <= REASON else said[:REASON] + ' ...'}{others}"
 
 
 def _untried(facts: Facts) -> str:
@@ -205,7 +220,7 @@ def _edges(facts: Facts) -> list[str]:
     edge = facts.best.filter(pl.col("edge").fill_null(False) & pl.col("mean").is_not_null())
     if edge.is_empty():
         return []
-    names = [f"{quoted(row['label'])} ({row['at']})" for row in edge.iter_rows(named=True)]
+    names = [f"{quoted(row['label'])} ({words(row, row['edges'], bare=False)})" for row in edge.iter_rows(named=True)]
     who = f"value of {names[0]} lies" if len(names) == 1 else f"values of {listed(names, 3)} lie"
     return [f"the best {who} at the edge of what was tried, so the optimum may lie outside"]
 
@@ -219,7 +234,11 @@ def _fast(facts: Facts) -> list[str]:
         return [f"no setting reached {goal} in more than half of its seeds"]
     first = done.row(0, named=True)
     seconds = f", {first['seconds']:.2g} s" if first["seconds"] is not None else ""
+    took = f"in a median of {first['steps']:,.0f} {'step' if first['steps'] == 1 else 'steps'}"
+    together = done.filter(pl.col("steps") == first["steps"])["label"]
+    if len(together) > 1:
+        return [f"first to {goal} are {listed(map(quoted, together))}, {took}"]
     return [
-        f"first to {goal} is {quoted(first['label'])}, in a median of {first['steps']:,.0f} steps{seconds} "
-        f"({first['reached']} of {first['n']} seeds)"
+        f"first to {goal} is {quoted(first['label'])}, {took}{seconds} "
+        f"({first['reached']} of {counted(first['n'], 'seed')})"
     ]

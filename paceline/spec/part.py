@@ -55,7 +55,10 @@ class Part:
 
     @property
     def _draws(self) -> set[str]:
-        return {key for key, arg in self.entry.args.items() if arg.follows_seed} if self.entry else set()
+        """The arguments that may follow the seed: of own data those with the names that ours have."""
+        if self.entry:
+            return {key for key, arg in self.entry.args.items() if arg.follows_seed}
+        return {"seed", "split_seed"} if self.kind == "data" else set()
 
     def plain(self) -> Any:
         """As a study file would say it."""
@@ -80,6 +83,12 @@ def read(kind: str, said: Any, later: Collection[str] = ()) -> Part:
     if not _dotted(name):
         raise ArgumentError(
             f"unknown {kind} '{name}'. {nearest(name, TABLE[kind])} Or a path of your own, as my_file:name."
+        )
+    if (module := name.partition(":")[0]).endswith(".py"):
+        raise ArgumentError(
+            f"say {name.replace('.py:', ':', 1)}, without .py."
+            if ":" in name
+            else f"'{module}' is a file; say file:name."
         )
     if kind == "data" and name.endswith(_TABLES):
         raise ArgumentError(f"'{name}' is a file; say a function of yours that reads it, as my_file:name.")

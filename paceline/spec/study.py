@@ -221,6 +221,8 @@ def _check_axes(study: Study) -> None:
         _check_values(document, ("compare", key), values)
     for name, case in study.cases.items():
         at: KeyPath = ("cases", name)
+        if not name.strip():
+            raise document.error(("cases",), "a case has no name.")
         _check_keys(document, at, {key: value for key, value in case.items() if key != "tune"})
         _refuse_lists(document, at, case)
         if not isinstance(case.get("tune", {}), dict):

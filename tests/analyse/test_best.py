@@ -8,7 +8,7 @@ import pytest
 from paceline.analyse.best import best_of_tuned
 from paceline.analyse.sensitivity import sensitivity
 
-COLUMNS = ["n", "mean", "sd", "low", "high", "chosen_mean", "diverged", "failed", "edge", "note"]
+COLUMNS = ["n", "mean", "sd", "low", "high", "chosen_mean", "diverged", "failed", "edge", "edges", "note"]
 
 
 def study(settings: list[tuple[Any, ...]], seeds: int = 2) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -216,10 +216,10 @@ print(len(trials), len({trial.id for trial in trials}), int(peak) // 1024)
     ("said", "values"),
     [
         ({"tune": {"sample": 3, "batch": {"low": 16, "high": 256, "scale": "log"}}}, {64, 32, 128}),
-        ({"tune": {"sample": 3, "warmup": {"low": 0, "high": 3}}}, {2, 1}),  # 1.5 is 2, and stands once
+        ({"tune": {"sample": 3, "warmup": {"low": 0, "high": 3}}}, {2, 1, 3}),
         ({"tune": {"sample": 3, "data.validation": {"low": 100, "high": 201}}}, {150, 125, 176}),
         ({"tune": {"sample": 3, "subset": {"low": 50, "high": 101}}}, {76, 63, 88}),
-        ({"cases": {"a": {"tune": {"sample": 2, "threads": {"low": 1, "high": 4}}}}}, {2}),
+        ({"cases": {"a": {"tune": {"sample": 2, "threads": {"low": 1, "high": 4}}}}}, {3, 2}),
     ],
 )
 def test_a_range_of_a_setting_that_reads_whole_numbers_is_of_whole_numbers(said: Any, values: set[int]) -> None:

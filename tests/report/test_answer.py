@@ -127,6 +127,7 @@ def test_a_setting_with_a_diverged_seed_ranks_behind_and_is_told():
     assert part.table("best")["optimizer"].to_list()[0] == "rmsprop"
     assert part.table("best")["stands"].to_list()[-1] == "better, but incomplete"
     assert "adam did better, but not with all seeds" in part.sentences[1]
+    assert part.sentences[0].startswith("Best of those that finished with all their seeds is ")
     assert "3 of 36 runs diverged (adam at lr 0.01" in part.sentences[2]
     assert any("Some seeds of adam" in note for note in part.notes)
 
@@ -261,6 +262,46 @@ def test_methods_say_where_every_seed_has_data_of_its_own(known):
     for data in ("data: {name: synthetic, seed: seed}", "data: synthetic, data.seed: seed"):
         found = made(DIGITS.replace("data: digits", data), learning)
         assert said in methods(found.study, found.runs)
+
+
+EDGES = """
+name: edges
+base: {data: digits, model: softmax, optimizer: gd, batch: 10, steps: 100}
+cases: {tuned: {tune: {lr: [0.1, 0.2, 0.3], clip_norm: [0.5, 1]}}, plain: {lr: 0.1}}
+repeat: 3
+"""
+
+
+def test_only_what_lies_at_an_edge_is_named_and_only_what_was_tuned_was_chosen():
+    def row(trial, step):
+        best = trial.run.lr == 0.2 and trial.run.clip_norm == 0.5
+        value = (0.8 if best else 0.7 if trial.case == "tuned" else 0.9) + 0.001 * trial.run.seed
+        return {"loss": 1 - value, "accuracy": value, "validation_accuracy": value, "validation_loss": 1 - value}
+
+    said = answer(made(EDGES, row)).sentences
+    assert "the best value of tuned (clip_norm 0.5) lies at the edge" in said[2]
+    assert "chosen on" not in said[0]
+
+
+def test_those_that_are_the_same_are_said_to_be():
+    def row(trial, step):
+        value = 0.5 + 0.01 * trial.run.seed + step / 1000
+        return {"loss": 1 - value, "accuracy": value, "validation_accuracy": value, "validation_loss": 1 - value}
+
+    said = answer(made(DIGITS, row)).sentences
+    assert "(the same with every seed)" in said[1]
+    assert "first to validation accuracy" in said[2]
+    assert " are gd, adam and rmsprop, in a median of" in said[2]
+
+
+def test_methods_are_of_the_packs_that_hold_the_runs(tmp_path: Path, known):
+    for pack in ("mine", "other"):
+        (tmp_path / pack).mkdir()
+        (tmp_path / pack / "machine.json").write_text(
+            json.dumps({"format": 1, "data": {pack: "sha256:0"}, "earlier": []})
+        )
+    text = methods(known.study, known.facts.runs.with_columns(pack=pl.lit("mine")), tmp_path)
+    assert "Data: mine sha256:0." in text
 
 
 def test_words():

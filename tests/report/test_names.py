@@ -43,3 +43,18 @@ def test_values_that_look_alike_keep_their_own_labels() -> None:
     assert labels(rows, "-") == ["optimizer.beta2 0.99999", "optimizer.beta2 0.999999"]
     assert labels([{"lr": 0.1}, {"lr": 0.01}], "-") == ["lr 0.1", "lr 0.01"]
     assert labels([{"lr": None}], "alone") == ["alone"]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"optimizer": "adam", "order": "file"}, "adam / file"),
+        ({"batch": "10 + epoch"}, "batch 10 + epoch"),
+        ({"clip_norm": "none"}, "clip_norm none"),
+        ({"fused": "True"}, "fused True"),
+        ({"model.widths": "[8]"}, "widths [8]"),
+        ({"case": "2 devices"}, "2 devices"),
+    ],
+)
+def test_a_name_stands_without_its_axis(row: dict[str, object], said: str) -> None:
+    assert labels([row], "-") == [said]

@@ -112,7 +112,10 @@ def test_failed_runs_that_are_tried_again_are_part_of_the_estimate(tmp_path: Pat
     for pack in sessions._settle_packs(session, session.missing()):
         (session.folder.path / pack / "status.json").write_text(json.dumps({"format": 1, "runs": failed}))
     session = opened(tmp_path, **long)
-    assert begin(session, retry_failed=False)[0] == ["s: 0 of 2 done.", "Nothing is missing."]
+    assert begin(session, retry_failed=False)[0] == [
+        "s: 0 of 2 done.",
+        "Nothing is left to train but 2 runs that failed; --retry-failed tries them again.",
+    ]
     lines, tally = begin(session, retry_failed=True)
     assert lines[1] == "To train: 2 runs in 2 packs, 2,000,000 steps."
     assert lines[2].startswith("Estimate: about 10 min, ")

@@ -109,6 +109,14 @@ def test_a_class_is_said_by_its_name() -> None:
         read("model", {"name": Part, "width": 3})
 
 
+def test_own_data_may_follow_the_seed_by_the_names_that_ours_have() -> None:
+    part = read("data", {"name": "my_data:spirals", "seed": "seed", "kind": "seed"})
+    assert part.drawn(3).plain() == {"name": "my_data:spirals", "seed": 3, "kind": "seed"}
+    assert part.undrawn.plain() == {"name": "my_data:spirals", "kind": "seed"}
+    model = read("model", {"name": "my_file:Net", "seed": "seed"})
+    assert model.drawn(3) is model
+
+
 def test_an_own_argument_is_no_mapping() -> None:
     with pytest.raises(ArgumentError, match="an argument is a number, a word, true, false or a list of these"):
         read("model", {"name": "m:N", "x": [{"a": 1}]})

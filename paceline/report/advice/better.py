@@ -58,7 +58,10 @@ def _slower(row: Row | None) -> str:
     if row is None or row["ratio"] is None:
         return ""
     times, ends = 1 / row["ratio"], [1 / row[name] if row[name] else None for name in ("ratio_high", "ratio_low")]
-    return f"{shown(times)} times the seconds of the whole training ({interval(ends[0], ends[1], row['pairs'])})"
+    seconds = f"{shown(times)} times the seconds of the whole training ({interval(ends[0], ends[1], row['pairs'])})"
+    low, high = ends
+    unshown = low is not None and high is not None and low < 1 < high
+    return f"no time is shown to be lost: {seconds}" if unshown else seconds
 
 
 def dominated(seen: Seen) -> Iterator[Advice]:

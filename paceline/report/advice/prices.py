@@ -93,8 +93,10 @@ def asked(seen: Seen, labels: list[str], seeds: int, *, every: bool = False, tim
     words and in minutes."""
     table = seen.facts.runs if every else seen.facts.at_best
     count, seconds, device_hours = 0, 0.0, 0.0
+    priced: set[str] = set()  # runs, which two settings may share
     for label in labels:
-        mine = table.filter(pl.col("label") == label)
+        mine = table.filter(pl.col("label") == label, ~pl.col("run").is_in(list(priced)))
+        priced |= set(mine["run"])
         runs = seeds * mine["at"].n_unique()
         count, took = count + runs, runs * times * each(seen, mine)
         seconds, device_hours = seconds + took, device_hours + took / 3600 * seen.run(label).devices

@@ -45,6 +45,7 @@ from paceline.report.claims.values import (
 )
 from paceline.report.facts import Facts
 from paceline.report.results import shown
+from paceline.spec.published import fault, kind_of
 
 __all__ = ["Claim", "claims", "summary"]
 
@@ -74,11 +75,9 @@ def _claim(facts: Facts, item: Any) -> Claim:
     if not isinstance(item, dict):
         return Claim(shown(item), False, "", "")
     text, asked = str(item.get("finding", item.get("asked", ""))), "finding" not in item
-    kind, *others = [kind for kind in _KINDS if kind in item] or [""]
-    if not text or not kind or others:
-        return Claim(text or shown(item), False, UNREAD, f"a claim has one of {', '.join(_KINDS)}")
-    if wrong := _wrong(kind, item):
-        return Claim(text, asked, UNREAD, wrong)
+    kind = kind_of(item)
+    if wrong := fault(item):
+        return Claim(text or shown(item), asked and bool(text), UNREAD, wrong[1].rstrip("."))
     if item.get("size") == "full" and (lacks := _lacks(facts, kind)):
         return Claim(text, asked, UNTESTABLE, lacks)
     try:
@@ -108,32 +107,6 @@ def _elsewhere(facts: Facts, rows: Any, device: str) -> str:
     return ", ".join(sorted({facts.devices.get(pack, "an unknown device") for pack in packs} - {device}))
 
 
-def _wrong(kind: str, item: Row) -> str:
-    """What is wrong with the shape of a claim; empty if nothing."""
-    if not _readable(kind, item[kind]):
-        return f"{kind} names {_NAMES[kind][2]}, each as {{optimizer: adam}}"
-    if "among" in item and not isinstance(item["among"], dict):
-        return f"among names settings as {{case: [a, b]}}, not {item['among']!r}"
-    if kind == "ends" and ("at_most" in item) == ("at_least" in item):
-        return "ends has a number, at_least or at_most"
-    words = [
-        key for key in ("within", "by", "at_most", "at_least") if key in item and type(item[key]) not in (int, float)
-    ]
-    return f"{words[0]} is a number, not {item[words[0]]!r}" if words else ""
-
-
-def _readable(kind: str, said: Any) -> bool:
-    if kind == "untestable":
-        return True
-    named = said if isinstance(said, list) else [said]
-    least, most, _ = _NAMES[kind]
-    if not least <= len(named) <= most:
-        return False
-    if kind == "gains_more":
-        return all(_readable("faster", pair) for pair in named)
-    return all(isinstance(row, dict) for row in named)
-
-
 def _untestable(facts: Facts, item: Row) -> Judged:
     return UNTESTABLE, str(item["untestable"])
 
@@ -142,7 +115,3 @@ _KINDS: dict[str, Callable[[Facts, Row], Judged]] = {
     "best": best, "worst": worst, "order": order, "alike": alike, "fails": fails, "learns": learns, "worsens": worsens,
     "faster": faster, "gains_more": gains_more, "ends": ends, "untestable": _untestable,
 }  # fmt: skip
-_ONE, _SOME, _PAIR = (1, 1, "one setting"), (1, 99, "one setting or more"), (2, 2, "two settings")
-_NAMES = {"best": _ONE, "worst": _ONE, "worsens": _ONE, "fails": _SOME, "learns": _SOME, "ends": _SOME, "alike": _PAIR,
-          "faster": _PAIR, "order": (2, 99, "two settings or more"),
-          "gains_more": (2, 2, "two pairs of settings")}  # fmt: skip
