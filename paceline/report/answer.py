@@ -32,7 +32,6 @@ MOST_NOTES = 5  # on the data
 
 @dataclass(frozen=True, repr=False)
 class Answer:
-    question: str  # of the study
     sentences: tuple[str, str, str]  # what is best, what is tied with it, what else there is to know
     sheets: tuple[Sheet, ...]  # every table
     notes: tuple[str, ...]  # what a reader must know, refusals among them
@@ -48,6 +47,10 @@ class Answer:
     def study(self) -> Study:
         """The study as it was run."""
         return self.facts.study
+
+    @property
+    def question(self) -> str:
+        return self.study.question
 
     @property
     def text(self) -> str:
@@ -104,10 +107,9 @@ def answer(
     said, found = published(facts), scaled(facts, target)
     of_time = (*(scaling_sentences(found) if found else ()), *timing_sentences(facts))
     return Answer(
-        question=facts.study.question,
         sentences=sentences(facts),
         sheets=sheets(facts, said, found, price),
-        notes=(*_notes(facts), *_of_data(folder), *(() if timed else of_time)),
+        notes=(*_notes(facts), *_unmatched(said), *_of_data(folder), *(() if timed else of_time)),
         methods=methods(facts.study, facts.runs, folder, facts.chosen_on),
         published=said,
         facts=facts,
@@ -121,6 +123,13 @@ def answer(
 def _notes(facts: Facts) -> list[str]:
     made = (_few_seeds, _same_seeds, _selection, _seconds, _unfinished, _behind_in_seeds, _over_fitting)
     return [note for make in made if (note := make(facts))]
+
+
+def _unmatched(said: Published | None) -> list[str]:
+    """Where no published row stands beside a setting, so that there is no table to say it."""
+    if said is None or said.table.height or not said.unmatched:
+        return []
+    return [f"{counted(said.unmatched, 'published row')}: no setting of this study is named by any."]
 
 
 def _of_data(folder: Path | None) -> list[str]:

@@ -390,3 +390,8 @@ def test_the_stacks_of_a_pack_each_have_their_clock():
     )
     assert totals(runs) == [15.0, 2.0, 19.0]
     assert totals(runs.drop("stack")) == [10.0, 1.0, 12.0]
+
+
+def test_published_rows_that_name_nothing_are_told():
+    found = answer(made(DIGITS + "published: [{optimizer: sgdx, accuracy: 0.9}]", learning))
+    assert "1 published row: no setting of this study is named by any." in found.notes
