@@ -97,6 +97,9 @@ def _check_images(run: Run, shape: tuple[int, ...]) -> None:
     network = _NETWORKS.get((name, stem))
     if (network or name == "lab_cnn") and len(shape) != 3:
         raise ArgumentError(f"{name} takes images; an example of {run.data.name} has the shape {shape}.", "model")
+    fields = {"augment": run.augment, "image_size": run.image_size, "normalize": run.normalize in ("data", "imagenet")}
+    if len(shape) != 3 and (asked := next((field for field, said in fields.items() if said), "")):
+        raise ArgumentError(f"this is for images; an example of {run.data.name} has the shape {shape}.", asked)
     if network is None:
         return
     _, height, width = _seen(shape, run.image_size)

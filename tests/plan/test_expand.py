@@ -154,6 +154,10 @@ def test_a_sample_is_the_same_for_every_compared_setting() -> None:
             {"base": {"steps": 1000, "batch": "300 - 100 * epoch"}},
             "base.batch: the batch '300 - 100 * epoch' is 0 at epoch 3",
         ),
+        (
+            {"base": {"data": "synthetic", "augment": {"flip": True}}},
+            "base.augment: this is for images; an example of synthetic has the shape (20,).",
+        ),
         ({"base": {"subset": 5000}}, "base.subset: a subset of 5,000 from a training set of 1,137."),
         (
             {"base": {"data": {"name": "digits", "validation": 797, "test": 1000}}},
