@@ -8,6 +8,7 @@ from paceline.analyse.pairs import MOST
 from paceline.report.facts import MOST_PAIRED, OVER, Facts
 from paceline.report.names import counted, listed, quoted, words
 from paceline.report.results import shown
+from paceline.report.terminal import duration
 
 Row = dict[str, Any]
 REASON = 200  # characters of why runs failed
@@ -225,6 +226,10 @@ def _edges(facts: Facts) -> list[str]:
     return [f"the best {who} at the edge of what was tried, so the optimum may lie outside"]
 
 
+def _time(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 100 else duration(seconds)
+
+
 def _fast(facts: Facts) -> list[str]:
     if facts.target is None or facts.reached.is_empty():
         return []
@@ -233,7 +238,7 @@ def _fast(facts: Facts) -> list[str]:
     if done.is_empty():
         return [f"no setting reached {goal} in more than half of its seeds"]
     first = done.row(0, named=True)
-    seconds = f", {first['seconds']:.2g} s" if first["seconds"] is not None else ""
+    seconds = f", {_time(first['seconds'])}" if first["seconds"] is not None else ""
     took = f"in a median of {first['steps']:,.0f} {'step' if first['steps'] == 1 else 'steps'}"
     together = done.filter(pl.col("steps") == first["steps"])["label"]
     if len(together) > 1:
