@@ -41,6 +41,7 @@ TABLES = (
 VERDICTS = (REPRODUCED, CONTRADICTED, OPEN, UNTESTABLE)
 FIGURES = 3
 LONG = 40  # lines of a table
+WHY = 200  # characters of evidence in a row of the index
 REPORTS = {
     "J. Valério, Practical Work 3, UPC, 2023": ("upc-",),
     "S. Patel, Lab 3 report, HPC - DL": ("lab3-",),
@@ -258,8 +259,8 @@ def evidence(said: dict[str, Any]) -> tuple[str, str]:
     if found is None:
         return published, said["headline"]
     question = f"{found['text'][:1].upper()}{found['text'][1:]} " if found["asked"] else ""
-    why, *more = found["why"].split("; ")
-    rest = f", and {len(more)} more" if more else ""
+    why, *more = [found["why"]] if len(found["why"]) <= WHY else found["why"].split("; ")
+    rest = f", and {len(more)} more on its page" if more else ""
     return published, f"{question}{found['verdict'].capitalize()}: {why}{rest}. {said['headline']}"
 
 
