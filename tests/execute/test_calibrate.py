@@ -105,7 +105,7 @@ def test_a_measuring_process_that_has_died_is_an_error_and_nothing_worse(
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     (group,) = opened(tmp_path, ENDLESS).groups.values()
-    with calibration._Worker(group, 1) as worker:
+    with calibration._Worker(group, 1, 0) as worker:
         worker._process.wait()
         with pytest.raises(PacelineError, match="is gone"):
             worker.begin()
