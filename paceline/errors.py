@@ -5,6 +5,7 @@
     ├── DataError            a data set is missing, truncated or not the one expected
     ├── RecordError          a record folder cannot be read or written
     ├── DeviceError          the machine lacks what the run asks for
+    │   └── BrokenDeviceError  it failed in such a way that only another process can use it
     └── StackError           runs cannot train as one program; they then train in a row, and nobody is troubled
 
 All but the last are things the user can mend: the CLI exits with code 2.
@@ -36,6 +37,13 @@ class RecordError(PacelineError):
 
 class DeviceError(PacelineError):
     pass
+
+
+class BrokenDeviceError(DeviceError):
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"the device cannot be used any more by this process; the same command goes on with what is left ({reason})"
+        )
 
 
 class StackError(PacelineError):

@@ -135,6 +135,8 @@ def test_run_takes_what_load_takes(file, capsys):
         paceline.load(file, sets="lr=0.1")
     with pytest.raises(StudyError, match="change the mapping"):
         paceline.load({"name": "a"}, seeds=0)
+    with pytest.raises(StudyError, match="True jobs; say a whole number"):
+        paceline.run(file, jobs=True)
     with pytest.raises(StudyError, match="'2' jobs; say a whole number"):
         paceline.run(file, jobs="2")
     assert capsys.readouterr() == ("", ""), "nobody watches"

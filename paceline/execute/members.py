@@ -66,7 +66,7 @@ def lead(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) -> Itera
     """Orders a run, and is the first to train it. It has failed if a process left word that it does."""
     if noted := _noted(name, folder):
         folder.failure.unlink()
-        if read_statuses(folder).get(name, {}).get("status") != "failed":
+        if not job.retry_failed and read_statuses(folder).get(name, {}).get("status") != "failed":
             _record_failure(name, folder, job, noted)
             yield noted
             return
@@ -105,7 +105,7 @@ def _waited_for(number: int) -> bool:
     NCCL only if the run fails in all of them is there nobody who waits."""
     import torch.distributed as dist
 
-    if dist.get_backend() != SILENT:
+    if not dist.is_initialized() or dist.get_backend() != SILENT:  # a run on one device has no team
         return False
     keys = [f"failed-{number}-{rank}" for rank in range(dist.get_world_size())]
     _store().set(keys[dist.get_rank()], "failed")

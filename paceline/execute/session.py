@@ -4,6 +4,7 @@ from collections.abc import Generator, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
+from typing import SupportsIndex
 
 import psutil
 
@@ -115,7 +116,7 @@ def open_session(
     study: Study, out: Path, *, jobs: int | None = None, stack: bool | None = None, data: Path | None = None
 ) -> Session:
     """`jobs` and `stack`: as asked; unsaid, what is expected to be fastest. `data`: where data and weights are."""
-    if jobs is not None and not (isinstance(jobs, int) and jobs > 0):
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, SupportsIndex) or jobs < 1):
         raise StudyError(f"{jobs!r} jobs; say a whole number from 1.", key="jobs")
     if study.measure == "time" and jobs and jobs > 1:
         raise StudyError("a study of time runs one run at a time; leave --jobs out.", key="measure", where=study.name)

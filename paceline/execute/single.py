@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-from paceline.errors import DataError, DeviceError, PacelineError, RecordError
+from paceline.errors import BrokenDeviceError, DataError, DeviceError, PacelineError, RecordError
 from paceline.execute import checkpoints, datasets, origins, outcome
 from paceline.execute.events import Event
 from paceline.execute.job import Job
@@ -14,8 +14,6 @@ from paceline.record.layout import PackFolder
 from paceline.record.machine import usable_cores
 from paceline.record.writer import PackWriter
 from paceline.spec import Run
-
-BROKEN = "the device cannot be used any more by this process; the same command goes on with what is left"
 
 
 def train_one(
@@ -40,7 +38,7 @@ def train_one(
             writer.status(name, "failed", reason=reason, traceback=where, timing=job.timing)
         yield Event("ended", folder.id, name, status="failed", reason=reason, traceback=where if team else "")
         if device.broken(error):
-            raise DeviceError(f"{BROKEN} ({reason})") from None
+            raise BrokenDeviceError(reason) from None
 
 
 def _record(

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from paceline.errors import DataError, DeviceError, RecordError, StackError
+from paceline.errors import BrokenDeviceError, DataError, DeviceError, RecordError, StackError
 from paceline.execute import checkpoints, datasets, origins, outcome
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.single import BROKEN, train_one
+from paceline.execute.single import train_one
 from paceline.execute.stop import Stop
 from paceline.execute.waiting import missing, runs_of
 from paceline.plan.cost import run_bytes
@@ -40,7 +40,7 @@ def train_stacked(folder: PackFolder, writer: PackWriter, job: Job, stop: Stop) 
             why = str(error) if isinstance(error, StackError) else f"{type(error).__name__}: {error}"
             give_up(folder, why)
             if device.broken(error):
-                raise DeviceError(f"{BROKEN} ({why})") from None
+                raise BrokenDeviceError(why) from None
             return
 
 

@@ -7,11 +7,12 @@ import json
 import os
 import queue
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from typing import IO
 
-from paceline.errors import PacelineError, RecordError
+from paceline.errors import BrokenDeviceError, PacelineError, RecordError
 from paceline.execute import members, neighbours
 from paceline.execute.events import Event
 from paceline.execute.job import Job
@@ -91,6 +92,8 @@ def main() -> None:
         try:
             for event in work(pack, job, stopping.is_set):
                 _tell(events, event)
+        except BrokenDeviceError as error:  # what is left of the pack goes to a worker that takes the place of this one
+            sys.exit(str(error))
         except PacelineError as error:
             _tell(events, Event("refused", pack, reason=str(error)))
         if stopping.is_set():

@@ -34,6 +34,7 @@ class Examined:
     names: tuple[str, ...]  # of the classes, by their number
     matrix: pl.DataFrame  # truth, said, count; a pair that never occurred is not there
     worst: tuple[Mistake, ...]  # the surest first
+    data: str  # the checksum of its data, in which the examples have their numbers
 
 
 def read_examined(folder: StudyFolder, packs: Iterable[tuple[str, str]]) -> dict[str, Examined]:
@@ -87,7 +88,7 @@ def _examined(line: dict[str, Any], pictures: dict[Any, Any]) -> Examined:
         raise ValueError("a class without a name")
     if not all(m.png is None or _is_png(m.png) for m in worst):
         raise ValueError("a picture that is no PNG")
-    return Examined(line["run"], names, matrix, worst)
+    return Examined(line["run"], names, matrix, worst, str(line.get("data")))
 
 
 def _key(line: dict[str, Any], mistake: dict[str, Any]) -> tuple[str, str]:

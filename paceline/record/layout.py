@@ -80,7 +80,7 @@ class PackFolder:
 
     def drop_leftovers(self) -> None:
         """Removes what a killed process had half written; only for who holds the claim. (.tmp* is by safetensors.)"""
-        names = (self.pack.name, self.machine.name, self.status.name)
+        names = (self.pack.name, self.machine.name, self.status.name, self.failure.name)
         for pattern in (".tmp*", f".{self.checkpoint.name}*", *(f".{name}.*" for name in names)):
             for file in self.path.glob(pattern):
                 with contextlib.suppress(OSError):

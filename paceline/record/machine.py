@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import itertools
 import os
 import platform
 import socket
@@ -84,12 +85,14 @@ def accelerator(devices: Path = Path("/dev"), build: str | None = None) -> bool:
 
 
 def gpus(devices: Path = Path("/dev")) -> list[str]:
-    """NVIDIA's, by the names that CUDA_VISIBLE_DEVICES has or would have for them."""
+    """NVIDIA's, by the names that CUDA_VISIBLE_DEVICES has or would have for them. CUDA counts from 0 those that it may
+    open, whatever the number of their file, and reads the names up to the first that is -1."""
     said = os.environ.get("CUDA_VISIBLE_DEVICES")
     if said is not None:
-        return [name.strip() for name in said.split(",") if name.strip()]
-    numbers = (file.name.removeprefix("nvidia") for file in devices.glob("nvidia[0-9]*"))
-    return [str(number) for number in sorted(int(number) for number in numbers if number.isdigit())]
+        names = [name.strip() for name in said.split(",")]
+        return list(itertools.takewhile(lambda name: name not in ("", "-1"), names))
+    files = [file for file in devices.glob("nvidia[0-9]*") if file.name.removeprefix("nvidia").isdigit()]
+    return [str(number) for number in range(sum(os.access(file, os.R_OK | os.W_OK) for file in files))]
 
 
 def cpu_name() -> str:

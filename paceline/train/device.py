@@ -52,10 +52,16 @@ def synchronize(device: torch.device) -> None:
 
 
 def broken(error: BaseException) -> bool:
-    """Whether the device is of no more use to this process: what a CUDA kernel did wrong it is told ever after. (A GPU
-    that is out of memory is not.)"""
+    """Whether the device is of no more use to this process: what a CUDA kernel did wrong it is told ever after, at the
+    next call too. (A GPU that is out of memory is not.)"""
     kind = getattr(torch, "AcceleratorError", None)
-    return kind is not None and isinstance(error, kind)
+    if kind is None or not isinstance(error, kind):
+        return False
+    try:
+        torch.cuda.synchronize()
+    except (RuntimeError, AssertionError):  # the latter: torch is not built for it
+        return True
+    return False
 
 
 def describe(device: torch.device) -> str:

@@ -14,10 +14,9 @@ from paceline.train.build import Criterion
 from paceline.train.parallel.strategy import Forward
 from paceline.train.parallel.team import ALONE, Team
 
-CHUNK_VALUES = 2_000_000  # input values a chunk, on a CPU
-ON_A_GPU = 20  # times as many: it needs much to do at once
+CHUNK_VALUES = 2_000_000  # input values a chunk
 CHUNK_EXAMPLES = 250  # at most, on a CPU: what a convolution leaves stays in cache
-GPU_EXAMPLES = 10_000
+GPU_BATCHES = 4  # of training, if that is more, on a GPU: without gradients they take no more memory than one with them
 
 
 @dataclass(frozen=True)
@@ -34,15 +33,16 @@ def evaluate(
     cast: AbstractContextManager[Any],
     judges: Team = ALONE,
     outputs: int | None = None,
+    batch: int = 1,
 ) -> tuple[Score, Tensor]:
     """The score and the outputs, which are collected first: a loss such as weighted_kappa is no mean over examples.
     `judges`: the processes among which the examples are divided; each gets the answers of all. `outputs`: how many
-    numbers an example should have, where the loss is one of ours; an own loss may take what it likes."""
+    numbers an example should have, where the loss is one of ours; an own loss may take what it likes.
+    `batch`: examples that the device trains on at once."""
     with torch.no_grad(), trained.at_evaluation():
+        width = max(1, CHUNK_VALUES // max(1, split.chunk(0, 1).numel()))
         on_cpu = split.targets.device.type == "cpu"
-        most = CHUNK_VALUES if on_cpu else CHUNK_VALUES * ON_A_GPU
-        width = max(1, most // max(1, split.chunk(0, 1).numel()))
-        width = min(width, CHUNK_EXAMPLES if on_cpu else GPU_EXAMPLES)
+        width = min(width, CHUNK_EXAMPLES) if on_cpu else max(width, GPU_BATCHES * batch)
         first, end = judges.stretch(len(split))
         with cast:
             chunks = [forward(split.chunk(at, min(at + width, end))) for at in range(first, end, width)]

@@ -22,6 +22,7 @@ from paceline.data.draws import key
 from paceline.data.locate import Files
 from paceline.errors import StudyError
 from paceline.spec import Run
+from paceline.spec.expression import batch_size
 from paceline.train import checkpoint, device, peak, precision
 from paceline.train.clock import Clock
 from paceline.train.compiled import Forward, compiled
@@ -62,6 +63,7 @@ def train(
     made = set_up(run, dataset, folder, cores, files, team)
     model, trained, total = made.model, made.trained, made.total
     classes, expected = dataset.classes is not None, None if run.loss.own else dataset.outputs
+    examples = max(1, batch_size(run.global_batch, 0) // run.devices)
     position, stopper = _Position.start(made.device), Stopper(run.early_stop)
     if resume is not None:
         made.strategy.load(model, resume["model"])
@@ -98,7 +100,7 @@ def train(
     def measure(lr: float) -> tuple[Row, dict[str, Score], Tensor]:
         with clock.evaluating(), made.strategy.evaluating(model) as forward:
             found = {
-                name: evaluate(forward, trained, made.loss, split, made.cast, made.judges, expected)
+                name: evaluate(forward, trained, made.loss, split, made.cast, made.judges, expected, examples)
                 for name, split in made.held_out.items()
             }
         scores = {name: score for name, (score, _) in found.items()}

@@ -35,9 +35,33 @@ class Own(nn.Module):
 """
 
 
+BROKEN = """
+import torch
+from torch import nn
+
+class Own(nn.Linear):
+    def __init__(self, input_shape, outputs, breaks):
+        super().__init__(input_shape[0], outputs)
+        self.breaks = breaks
+    def forward(self, x):
+        if self.breaks:
+            raise torch.AcceleratorError("CUDA error: device-side assert triggered")
+        return super().forward(x)
+"""
+
+
 def workers(pid: int | None = None) -> list[psutil.Process]:
     found = psutil.Process(pid).children()
     return [child for child in found if "paceline.execute.worker" in child.cmdline()]
+
+
+def test_a_device_that_breaks_costs_its_run_and_its_process_alone(tmp_path: Path) -> None:
+    (tmp_path / "own_that_breaks.py").write_text(BROKEN)
+    cases = {name: {"model": {"name": "own_that_breaks:Own", "breaks": name == "a"}} for name in "abcd"}
+    file = write(tmp_path, SHORT, cases={name: {**case, "lr": ord(name) / 1000} for name, case in cases.items()})
+    told = list(execute(open_session(api.load(file), tmp_path / "runs", jobs=2, stack=False)))
+    assert not [event for event in told if event.kind == "refused"]
+    assert standing(tmp_path / "runs" / "s") == {"failed": 1, "done": 3}
 
 
 def test_many_short_runs_side_by_side_give_the_rows_of_one_after_the_other(

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -102,12 +103,35 @@ def test_a_failure_that_a_process_left_word_of_is_written_down(tmp_path):
     assert not folder.failure.exists()
 
 
+def test_a_failure_that_was_left_word_of_is_tried_again_where_that_is_asked(tmp_path, monkeypatch):
+    pack, record = prepare(tmp_path, {**BASE, "steps": 3})
+    folder = StudyFolder(record).pack(pack)
+    ((name, run),) = missing(folder, job(record, tmp_path))
+    folder.failure.write_text(json.dumps(Event("ended", folder.id, name, status="failed", reason="then").plain()))
+    trained = Event("ended", folder.id, name, status="done")
+    monkeypatch.setattr(members, "_store", dist.HashStore)
+    monkeypatch.setattr(members, "_together", lambda *_: iter([trained]))
+    again = replace(job(record, tmp_path), retry_failed=True)
+    assert list(members.lead(name, run, folder, again, never)) == [trained]
+    assert not folder.failure.exists()
+
+
+def test_a_run_on_one_device_that_fails_keeps_nobody_waiting(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    cases = {f"rank {rank}": {"model": {"name": "own:HalfBroken", "rank": rank}} for rank in (0, 1)}
+    file = write(tmp_path, {**BASE, "device": "cpu", "steps": 6}, cases=cases)
+    done = started(file, tmp_path / "runs", 1)
+    found = states(read_packs(StudyFolder(tmp_path / "runs" / "s"))).values()
+    assert sorted(state.status for state in found) == ["done", "failed"], done.stderr[-3000:]
+
+
 @pytest.mark.parametrize(("others", "waited_for"), [([], True), ([1], False)])
 def test_who_fails_alone_is_waited_for(others, waited_for, monkeypatch):
     store = dist.HashStore()
     monkeypatch.setattr(members, "_store", lambda: store)
     monkeypatch.setattr(members, "GRACE", timedelta(seconds=0.1))
-    for name, value in {"get_backend": "nccl", "get_world_size": 2, "get_rank": 0}.items():
+    assert not members._waited_for(7)
+    for name, value in {"is_initialized": True, "get_backend": "nccl", "get_world_size": 2, "get_rank": 0}.items():
         monkeypatch.setattr(dist, name, lambda value=value: value)
     for rank in others:
         store.set(f"failed-7-{rank}", "failed")

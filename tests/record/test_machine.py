@@ -84,7 +84,9 @@ def test_gpus_are_those_that_may_be_seen(tmp_path: Path, monkeypatch: pytest.Mon
     for node in ("nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm"):
         (tmp_path / node).touch()
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert machine.gpus(tmp_path) == ["2", "10"]
+    assert machine.gpus(tmp_path) == ["0", "1"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,-1,1")
+    assert machine.gpus(tmp_path) == ["0"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, GPU-abc")
     assert machine.gpus(tmp_path) == ["3", "GPU-abc"]
     assert [environment(1, place)["CUDA_VISIBLE_DEVICES"] for place in (0, 1, 2)] == ["3", "GPU-abc", "3"]
