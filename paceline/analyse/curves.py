@@ -5,6 +5,7 @@ import polars as pl
 from paceline.analyse.held_out import curve, higher_is_better, noise, trailing
 
 WORSE = 3.0  # times the noise
+ROUNDING = 1e-12  # of the moving mean
 
 
 def best_step(rows: pl.DataFrame, *, metric: str = "accuracy") -> pl.DataFrame:
@@ -28,9 +29,6 @@ def best_step(rows: pl.DataFrame, *, metric: str = "accuracy") -> pl.DataFrame:
             noise(pl.col("value")).alias("noise"),
         )
     )
-    above = (pl.col("worsening") > WORSE * pl.col("noise")).fill_null(False) & (pl.col("worsening") > _LEAST)
+    above = (pl.col("worsening") > WORSE * pl.col("noise")).fill_null(False) & (pl.col("worsening") > ROUNDING)
     sweet = pl.when(pl.col("worsening").is_not_null()).then(above)
     return table.select("run", "best_step", "best_epoch", "best_value", sweet.alias("sweet_spot"), "worsening")
-
-
-_LEAST = 1e-12  # rounding of the moving mean

@@ -25,6 +25,9 @@ KINDS = {
 }  # how many settings a claim of that kind names: at least, at most, in words
 NUMBERS = ("within", "by", "at_most", "at_least")
 BESIDE = (*NUMBERS, "of", "among", "size", "device")
+STABLE = "epochs to stable"
+HIGHER = {"accuracy": True, "validation_accuracy": True, "loss": False, "validation_loss": False, STABLE: False}
+DEVICES = ("cpu", "cuda", "mps")
 _KEYS = ("source", "unlike", "findings", "rows")
 _SHARES = {"accuracy": 1.0, "accuracy_percent": 100.0}
 
@@ -54,6 +57,9 @@ def fault(claim: dict[str, Any]) -> tuple[str, str] | None:
             return key, f"{key} is a number, not {claim[key]!r}."
     if claim.get("within", 0) < 0:
         return "within", f"within is at least 0, not {claim['within']!r}."
+    for key, allowed in (("of", HIGHER), ("device", DEVICES)):
+        if key in claim and claim[key] not in allowed:
+            return key, f"{key} is one of {', '.join(allowed)}; not {claim[key]!r}."
     if claim.get("size", "full") != "full":
         return "size", f"size is full, or not said; not {claim['size']!r}."
     return None
@@ -73,7 +79,8 @@ def _named(kind: str, said: Any) -> bool:
 
 def check(study: Study) -> None:
     """StudyError where `published` has a shape of which nothing could be shown or judged."""
-    said, at = study.published, ("published",)
+    said: Any = study.published
+    at: KeyPath = ("published",)
     if isinstance(said, list):
         _check_rows(study, at, said)
     if not isinstance(said, dict):
@@ -82,10 +89,12 @@ def check(study: Study) -> None:
         if key not in _KEYS:
             raise study.document.error((*at, key), f"unknown key '{key}'. {nearest(str(key), _KEYS)}")
     _check_rows(study, (*at, "rows"), said.get("rows") or [])
-    findings = said.get("findings") or []
+    findings, at = said.get("findings") or [], (*at, "findings")
+    if isinstance(findings, dict):
+        _check_claim(study, at, findings)
     for index, claim in enumerate(findings if isinstance(findings, list) else []):
         if isinstance(claim, dict):
-            _check_claim(study, (*at, "findings", index), claim)
+            _check_claim(study, (*at, index), claim)
 
 
 def _check_rows(study: Study, at: KeyPath, rows: Any) -> None:
@@ -98,8 +107,8 @@ def _check_rows(study: Study, at: KeyPath, rows: Any) -> None:
             raise study.document.error((*at, index), f"a row is as {{optimizer: adam, accuracy: 0.92}}, not {row!r}.")
         for key, most in _SHARES.items():
             if is_number(row.get(key)) and not 0 <= row[key] <= most:
-                other = "; say accuracy_percent" if key == "accuracy" and row[key] <= 100 else ""
-                raise study.document.error((*at, index, key), f"{key} is at most {most:g}, not {row[key]!r}{other}.")
+                other = "; say accuracy_percent" if key == "accuracy" and 1 < row[key] <= 100 else ""
+                raise study.document.error((*at, index, key), f"{key} is from 0 to {most:g}, not {row[key]!r}{other}.")
 
 
 def _check_claim(study: Study, at: KeyPath, claim: dict[str, Any]) -> None:
@@ -107,9 +116,11 @@ def _check_claim(study: Study, at: KeyPath, claim: dict[str, Any]) -> None:
         key, why = found
         raise study.document.error((*at, key) if key else at, why)
     kind = kind_of(claim)
-    for row in _rows(claim[kind] if kind != "untestable" else []):
-        for key in row:
-            _check_name(study, (*at, kind), key, row[key])
+    named = {kind: claim[kind] if kind != "untestable" else [], "among": claim.get("among", [])}
+    for place, said in named.items():
+        for row in _rows(said):
+            for key in row:
+                _check_name(study, (*at, place), str(key), row[key])
 
 
 def _rows(said: Any) -> Sequence[dict[str, Any]]:
@@ -122,7 +133,7 @@ def _check_name(study: Study, at: KeyPath, key: str, value: Any) -> None:
     """A key is `case` or a setting of a run; a case is one that the study has."""
     if key == "case":
         for name in value if isinstance(value, list) else [value]:
-            if study.cases and not study.scale and str(name) not in study.cases:
+            if study.cases and not study.changed and not study.scale and str(name) not in study.cases:
                 raise study.document.error(at, f"no case '{name}'. {nearest(str(name), study.cases)}")
     elif key.partition(".")[0] not in Run.model_fields:
         raise study.document.error(at, f"unknown key '{key}'. {nearest(key, ('case', *study.compare, *study.tune))}")

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from paceline.analyse.curves import best_step
+from paceline.analyse.curves import ROUNDING, best_step
 from paceline.analyse.shape import FLOOR
 from paceline.report.claims.values import (
     CONTRADICTED,
@@ -13,6 +13,7 @@ from paceline.report.claims.values import (
     MissingError,
     Row,
     few,
+    metric_of,
     rows_of,
     runs_of,
     settings_of,
@@ -22,6 +23,7 @@ from paceline.report.facts import Facts
 from paceline.report.sentences import at
 
 FAILED = ("diverged", "stalled", "oscillating")
+MOST = 0.8  # of the seeds must agree: of three all, of five four
 FAR = 2.0  # a loss this many times that at its best tuned value, and not falling any more, has not converged
 
 
@@ -34,7 +36,7 @@ def learns(facts: Facts, item: Row) -> Judged:
 
 
 def _learnt(facts: Facts, rows: list[Row], wanted: bool) -> Judged:
-    """Whether most seeds of every setting named learn (or do not): see FAILED and FAR."""
+    """Whether the seeds of every setting named learn (or do not): see MOST, FAILED and FAR."""
     found = pl.concat([settings_of(facts, row).select("label", "at") for row in rows]).unique(maintain_order=True)
     ended = runs_of(facts, found).filter(pl.col("status").is_in(("done", "diverged")))
     judged = ended.filter((pl.col("status") == "diverged") | pl.col("verdict").is_not_null())
@@ -66,23 +68,29 @@ def _most(line: Row, wanted: bool) -> Judged:
     setting, n, failed = at(line), line["n"], line["failed"]
     if n < 2:
         return UNTESTABLE, f"{setting}: {few(n)}"
-    said = f"{setting} converges with {n - failed} of {n} seeds"
-    if 2 * failed == n:
-        return OPEN, said
-    return (REPRODUCED if (2 * failed < n) == wanted else CONTRADICTED), said
+    said = f"{setting} learns with {n - failed} of {n} seeds"
+    learnt = n - failed
+    return _share(learnt if wanted else failed, failed if wanted else learnt, n), said
+
+
+def _share(speak_for: int, speak_against: int, n: int) -> str:
+    return REPRODUCED if speak_for >= MOST * n else CONTRADICTED if speak_against >= MOST * n else OPEN
 
 
 def worsens(facts: Facts, item: Row) -> Judged:
-    """Whether the held-out curves of most seeds worsen after their best: see docs/definitions.md, sweet spot."""
+    """Whether the held-out curves worsen after their best: see docs/definitions.md, sweet spot. Those that end at
+    their best speak against it; those that end below it, by no more than their noise, for neither."""
+    metric = metric_of(facts, item)
+    if metric not in ("accuracy", "loss"):
+        raise MissingError(f"whether {metric} worsens is not judged")
     runs = runs_of(facts, settings_of(facts, rows_of(item["worsens"])[0])).filter(pl.col("status") == "done")
     rows = facts.rows.join(runs.select("run"), on="run", how="semi", maintain_order="left")
-    curves = best_step(rows, metric=facts.columns.metric).drop_nulls("sweet_spot")
+    curves = best_step(rows, metric=metric).drop_nulls("sweet_spot")
     if curves.is_empty():
         raise MissingError("the curves are too short to tell")
-    worse, n = int(curves["sweet_spot"].sum()), curves.height
-    said = f"{worse} of {n} curves worsen"
-    if curves.height < 2:
+    n = curves.height
+    if n < 2:
         return UNTESTABLE, few(1)
-    if 2 * worse == n:
-        return OPEN, said
-    return (REPRODUCED if 2 * worse > n else CONTRADICTED), said
+    worse, rising = int(curves["sweet_spot"].sum()), int((curves["worsening"] <= ROUNDING).sum())
+    of = "" if metric == facts.columns.metric else f" of {metric}"
+    return _share(worse, rising, n), f"{worse} of {n} curves{of} worsen, {rising} end at their best"

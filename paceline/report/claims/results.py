@@ -14,6 +14,7 @@ from paceline.report.claims.values import (
     HIGHER,
     OPEN,
     REPRODUCED,
+    STABLE,
     UNTESTABLE,
     Judged,
     MissingError,
@@ -24,6 +25,7 @@ from paceline.report.claims.values import (
     metric_of,
     more_seeds,
     name,
+    never,
     paired,
     rows_of,
     settings_of,
@@ -54,7 +56,7 @@ def _ahead(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
         return UNTESTABLE, f"{a} against {b}: one seed"
     ahead, behind = (a, b) if pair["a"] == FIRST else (b, a)
     of = "" if metric_of(facts, item) == facts.columns.metric else f" in {metric_of(facts, item)}"
-    said = f"{ahead} is ahead of {behind} by {difference(pair)}{of}"
+    said = f"{ahead} is ahead of {behind} by {difference(pair)}{of}{pair['never']}"
     if pair["zero"]:
         return OPEN, f"{said}; {AS_ZERO}"
     if "by" in item and (pair["high"] if ahead == a else -pair["low"]) < float(item["by"]):
@@ -162,6 +164,8 @@ def alike(facts: Facts, item: Row) -> Judged:
     pair = compared(facts, item, first, second)
     if pair["low"] is None:
         return UNTESTABLE, "one seed"
+    if pair["never"]:
+        return UNTESTABLE, pair["never"].removeprefix("; ")
     within = float(item.get("within", 0.0))
     ahead, behind = (first, second) if pair["a"] == FIRST else (second, first)
     words = f"{name(facts, ahead)} is ahead of {name(facts, behind)} by" if pair["difference"] else "they differ by"
@@ -175,14 +179,22 @@ def ends(facts: Facts, item: Row) -> Judged:
     """Whether the 95 % interval of every setting's mean lies on the side of the bound that is claimed."""
     found = pl.concat([settings_of(facts, row).select("label", "at") for row in rows_of(item["ends"])])
     values = values_of(facts, item, found.unique(maintain_order=True))
-    return together([_beyond(item, line) for line in summarise(values, ["label"], "value").iter_rows(named=True)])
+    late = never(values)
+    verdict, why = together(
+        [_beyond(item, line) for line in summarise(values, ["label"], "value").iter_rows(named=True)]
+    )
+    return verdict, f"{why}{late}"
 
 
 def _beyond(item: Row, line: Row) -> Judged:
     if line["low"] is None:
         return UNTESTABLE, f"{line['label']}: {few(line['n'])}"
     bound, sign = (float(item["at_most"]), -1) if "at_most" in item else (float(item["at_least"]), 1)
+    of_epochs = item.get("of") == STABLE
     interval = f"95 % interval {shown(line['low'])} to {shown(line['high'])}, n = {line['n']}"
-    said = f"{line['label']} ends at {shown(line['mean'])} ({interval})"
+    if line["low"] == line["high"]:
+        interval = f"the same for all {line['n']} seeds"
+    value = shown(line["mean"])
+    said = f"{line['label']} {f'is stable after {value} epochs' if of_epochs else f'ends at {value}'} ({interval})"
     near, far = sorted((sign * (line["low"] - bound), sign * (line["high"] - bound)))
     return (REPRODUCED if near >= 0 else CONTRADICTED if far < 0 else OPEN), said
