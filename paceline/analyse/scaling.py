@@ -12,6 +12,12 @@ from paceline.analyse.target import ALONE
 
 RATES = ("samples_per_second",)
 TIMES = ("seconds_per_epoch", "seconds_to_target", "turnaround")
+_WORDS = {
+    "samples_per_second": "speed",
+    "seconds_per_epoch": "time of an epoch",
+    "seconds_to_target": "time to the goal",
+    "turnaround": "turnaround",
+}
 STRONG, WEAK = "strong", "weak"
 REFERENCE, GAIN, NO_GAIN, UNSHOWN, REFUSED = "reference", "gain", "no gain", "not shown", "refused"
 WORTH = 1.1  # a speedup of at most this is no gain
@@ -22,7 +28,6 @@ _QUICKEST: dict[str, Any] = {
     "low": pl.Float64,
     "high": pl.Float64,
     "tied": pl.List(pl.Int64),
-    "statement": pl.String,
     "refusal": pl.String,
 }
 
@@ -44,7 +49,7 @@ def speedups(runs: pl.DataFrame, keys: Sequence[str], *, of: str) -> pl.DataFram
 
 
 def gains(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """keys..., scaling, verdict, devices, speedup, statement: a line a setting of `speedups`.
+    """keys..., scaling, verdict, devices, speedup: a line a setting of `speedups`.
 
     verdict: gain if some count gains, no gain if none does, else not shown. devices, speedup: of the fastest count.
     """
@@ -59,8 +64,8 @@ def gains(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
             "devices": best.get("devices"),
             "speedup": best.get("speedup"),
         }
-        lines.append(group.select(groups).row(0, named=True) | found | {"statement": _said(found, group)})
-    kinds: dict[str, Any] = {"verdict": pl.String, "devices": pl.Int64, "speedup": pl.Float64, "statement": pl.String}
+        lines.append(group.select(groups).row(0, named=True) | found)
+    kinds: dict[str, Any] = {"verdict": pl.String, "devices": pl.Int64, "speedup": pl.Float64}
     given: dict[str, Any] = {name: table.schema[name] for name in groups}
     return pl.DataFrame(lines, schema=given | kinds)
 
@@ -116,7 +121,7 @@ def stable_epochs(runs: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
 
 def quickest(runs: pl.DataFrame, keys: Sequence[str], *, of: str = "seconds_to_target") -> pl.DataFrame:
-    """keys..., scaling, devices, seconds, low, high, tied, statement, refusal: the count with the least median.
+    """keys..., scaling, devices, seconds, low, high, tied, refusal: the count with the least median.
 
     tied: the counts that are not shown to be slower, seed by seed. Counts whose time is refused take no part, and
     `refusal` says which and why.
@@ -213,9 +218,9 @@ def _with_refusal(table: pl.DataFrame, by: list[str], value: str, *, censored: b
             )
         )
         .when(missed.any().over(by))
-        .then(pl.format("{} of {} runs never reached the target", missed.sum().over(by), n))
+        .then(pl.format("{} of {} runs never reached the goal", missed.sum().over(by), n))
         .when(pl.col(value).is_null().all().over(by))
-        .then(pl.format("no {} was measured", pl.lit(value)))
+        .then(pl.lit(f"no {_WORDS.get(value, value)} was measured"))
     )
     return table.with_columns(words.alias("refusal"))
 
@@ -285,25 +290,6 @@ def _verdict(stands: list[str]) -> str:
     return NO_GAIN if set(judged) == {NO_GAIN} else UNSHOWN
 
 
-def _said(found: dict[str, Any], group: pl.DataFrame) -> str:
-    refused = group.filter(pl.col("stands") == REFUSED)
-    rest = "; ".join(f"{_count(row['devices'])} refused: {row['refusal']}" for row in refused.iter_rows(named=True))
-    if found["verdict"] == REFUSED:
-        return rest or "one device count only: nothing to compare"
-    first, tried = _count(group["reference"][0]), ", ".join(str(n) for n in group["devices"])
-    row = group.filter(pl.col("devices") == found["devices"]).row(0, named=True)
-    sure = "one repetition, so without an interval"
-    if row["speedup_low"] is not None:
-        sure = f"95 % interval {row['speedup_low']:.3g} to {row['speedup_high']:.3g}, n = {row['pairs']}"
-    fastest = f"{_count(found['devices'])}, {found['speedup']:.3g} times as fast as {first} ({sure})"
-    words = {
-        GAIN: f"fastest with {fastest}",
-        NO_GAIN: f"no gain: of {tried} devices none is more than {100 * (WORTH - 1):.0f} % faster than {first}",
-        UNSHOWN: f"a gain is not shown; fastest with {fastest}",
-    }
-    return "; ".join(filter(None, (words[found["verdict"]], rest)))
-
-
 def _quickest(group: pl.DataFrame, of: str) -> dict[str, Any]:
     refused = group.filter(pl.col("refusal").is_not_null()).unique("devices", maintain_order=True)
     why = "; ".join(f"{_count(row['devices'])}: {row['refusal']}" for row in refused.iter_rows(named=True)) or None
@@ -315,17 +301,8 @@ def _quickest(group: pl.DataFrame, of: str) -> dict[str, Any]:
     speed = ratios(group.filter(pl.col("_rate").is_not_null()), ["devices"], "_rate", other)
     unsure = (pl.col("high") >= 1).fill_null(True) & (pl.col("devices") != best["devices"])
     tied = sorted(speed.filter(unsure)["devices"].to_list())
-    others = f"; not shown to be slower: {', '.join(map(str, tied))}" if tied else ""
-    statement = f"{_count(best['devices'])}: {best['median']:.4g} s ({of.replace('_', ' ')}){others}"
     ends = {name: best[name] for name in ("low", "high")}
-    return {
-        "devices": best["devices"],
-        "seconds": best["median"],
-        **ends,
-        "tied": tied,
-        "statement": statement,
-        "refusal": why,
-    }
+    return {"devices": best["devices"], "seconds": best["median"], **ends, "tied": tied, "refusal": why}
 
 
 def _count(devices: Any) -> str:

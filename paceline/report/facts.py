@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -66,6 +66,7 @@ class Facts:
     known: Mapping[str, Run] = field(default_factory=dict)  # by id, what each run was told
     data_of: Mapping[str, str] = field(default_factory=dict)  # by label, the name of its data set
     devices: Mapping[str, str] = field(default_factory=dict)  # by pack, what it was trained on: cpu, cuda, mps
+    cores: Mapping[str, int] = field(default_factory=dict)  # by pack trained on a CPU, the cores of one of its devices
     usage: Usage | None = None  # where time, memory and power went, where that was measured
 
     @cached_property
@@ -171,6 +172,7 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
     pairs, tied = _paired(chosen, best, data_of, of)
     target = target if target is not None else _target(best, chosen, rows, known, data_of, of)
     reached = pl.DataFrame() if target is None else to_target(rows, chosen, ["label"], metric=of.metric, target=target)
+    machines = _machines(folder)
     return Facts(
         study=study,
         columns=of,
@@ -188,16 +190,27 @@ def gather(recorded: Recorded, target: float | None = None, folder: Path | None 
         wrong=examine(folder, best, chosen),
         known=known,
         data_of=data_of,
-        devices=_devices(folder),
+        devices=_devices(machines),
+        cores=_cores(machines),
         usage=measure(folder, study, known, data_of, of, runs, chosen, exclusive=_exclusive(runs)),
     )
 
 
-def _devices(folder: Path | None) -> dict[str, str]:
-    """A GPU is recorded by its name."""
+def _machines(folder: Path | None) -> dict[str, dict[str, Any]]:
+    """By pack, the machine that it was trained on last."""
     found = read_machines(StudyFolder(folder)) if folder else {}
-    names = {pack: machines[0].get("device") for pack, machines in found.items()}
+    return {pack: machines[0] for pack, machines in found.items()}
+
+
+def _devices(machines: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """A GPU is recorded by its name."""
+    names = {pack: machine.get("device") for pack, machine in machines.items()}
     return {pack: name if name in ("cpu", "mps") else "cuda" for pack, name in names.items() if name}
+
+
+def _cores(machines: Mapping[str, dict[str, Any]]) -> dict[str, int]:
+    each = ((pack, here) for pack, here in machines.items() if here.get("device") == "cpu")
+    return {pack: here["threads"] for pack, here in each if "threads" in here}
 
 
 def _exclusive(runs: pl.DataFrame) -> bool:

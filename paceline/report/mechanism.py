@@ -172,7 +172,8 @@ def settings(study: Study) -> Iterator[tuple[str, list[tuple[str, Run]]]]:
     """In words, with all its runs: those that differ in devices and seed alone, and in what a seed may draw of data."""
     groups: dict[Any, tuple[str, list[tuple[str, Run]]]] = {}
     for trial in expand(study, own_parts=False):
-        key = run_id(trial.run.model_copy(update={"devices": 1, "seed": 0, "data": trial.run.data.undrawn}))
+        plain = trial.run.model_copy(update={"devices": 1, "seed": 0, "data": trial.run.data.undrawn})
+        key = (run_id(plain), *(str(value) for name, value in trial.axes.items() if name.startswith("data")))
         axes = [f"{name} {value}" for name, value in trial.axes.items() if name not in ("devices", "batch_mode")]
         words = ", ".join(filter(None, [trial.case, *axes]))
         groups.setdefault(key, (words, []))[1].append((trial.id, trial.run))

@@ -118,6 +118,7 @@ def _drawn_data(study: Study) -> str:
     parts = [*(said.get("data") for said in settings), *study.compare.get("data", ())]
     arguments = [value for part in parts if isinstance(part, dict) for value in part.values()]
     arguments += [value for said in settings for key, value in said.items() if key.startswith("data.")]
+    arguments += [value for key, values in study.compare.items() if key.startswith("data.") for value in values]
     return "Every seed draws data, or their split, of its own. " if SEED in arguments else ""
 
 

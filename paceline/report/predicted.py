@@ -15,7 +15,7 @@ from paceline.report.columns import whole
 from paceline.report.formats import render
 from paceline.report.names import counted, titled
 from paceline.report.scaling.runs import Scaled
-from paceline.report.scaling.tables import GOAL, SPEED, worded
+from paceline.report.scaling.tables import GOAL, SPEED
 
 MOST_DEVICES = 100_000  # as a study may say
 MOST_COUNTS = 50
@@ -88,7 +88,7 @@ def _forecast(of: Asked, keys: dict[str, Any], runs: pl.DataFrame) -> Forecast:
     short = _short(runs, of.counts, scaling)
     times, about = _times(of, timed, runs, scaling, why)
     misfit = _misfit(timed, counts, scaling)
-    left = [f"Left out: {worded(each, of.found)}." for each in refused]
+    left = [f"Left out: {each}." for each in refused]
     checks = (_check(laws, "too few counts were measured" if misfit else why, counts), misfit, *about, *left)
     said = tuple(filter(None, (*short.said(), *checks)))
     speed, times = (_without(table, short) for table in (speed, times))

@@ -79,12 +79,11 @@ def _best(facts: Facts) -> str:
     said = f"{at(best)}: {value(facts, best)} on test{_chosen(facts, best)}"
     if rivals == 1:
         return f"The one compared setting with a result is {said}."
+    separated = best["n"] > 1 and not facts.exact and not facts.ties["tied_with_best"].any()
+    word = "Best" if separated else "Highest" if facts.columns.higher else "Lowest"
     if facts.ahead.height:
-        return f"Best of those that finished with all their seeds is {said}."
-    if best["n"] > 1 and not facts.exact and not facts.ties["tied_with_best"].any():
-        return f"Best is {said}."
-    word = "highest" if facts.columns.higher else "lowest"
-    return f"{word.capitalize()} of {rivals} is {said}."
+        return f"{word} of those that finished with all their seeds is {said}."
+    return f"{word}{'' if separated else f' of {rivals}'} is {said}."
 
 
 def _chosen(facts: Facts, best: Row) -> str:
@@ -120,7 +119,8 @@ def _only(facts: Facts) -> str:
     without = facts.best.height - 1
     if without:
         others = "the other compared setting" if without == 1 else f"the other {without} compared settings"
-        waits = facts.count("queued", "running", "interrupted")
+        others_runs = facts.runs.filter(pl.col("label") != facts.best["label"][0])
+        waits = others_runs["status"].is_in(["queued", "running", "interrupted"]).any()
         return f"Nothing stands beside it: {others} {f'{_has(without)} no result yet' if waits else 'gave no result'}."
     tried = facts.settings.filter(pl.col("mean").is_not_null())
     if tried.height > 1:

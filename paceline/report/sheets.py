@@ -124,7 +124,8 @@ def _standings(facts: Facts) -> list[str]:
         elif rank == 0 and not any(tied.values()) and not better:
             said.append("best")
         else:
-            first = ("highest" if facts.columns.higher else "lowest") if not better else "best of the complete"
+            word = "highest" if facts.columns.higher else "lowest"
+            first = word if not better else f"{word if any(tied.values()) else 'best'} of the complete"
             said.append(first if rank == 0 else TIED if tied[row["label"]] else "worse")
     return said
 

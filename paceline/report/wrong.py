@@ -52,9 +52,11 @@ def examine(folder: Path | None, best: pl.DataFrame, at_best: pl.DataFrame) -> W
 
 
 def _surest(runs: list[Examined]) -> tuple[Mistake, ...]:
-    found: dict[int, Mistake] = {}
-    for mistake in sorted((mistake for run in runs for mistake in run.worst), key=lambda m: -m.probability):
-        found.setdefault(mistake.index, mistake)
+    """Each example once, though several seeds mistake it. Where seeds split the data, a number is another example."""
+    found: dict[tuple[str, int], Mistake] = {}
+    said = [(run.data, mistake) for run in runs for mistake in run.worst]
+    for data, mistake in sorted(said, key=lambda one: -one[1].probability):
+        found.setdefault((data, mistake.index), mistake)
     return tuple(found.values())[:MISTAKES]
 
 

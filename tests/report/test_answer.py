@@ -132,6 +132,15 @@ def test_a_setting_with_a_diverged_seed_ranks_behind_and_is_told():
     assert any("Some seeds of adam" in note for note in part.notes)
 
 
+def test_the_first_of_the_complete_is_not_the_best_where_another_is_tied():
+    def status(trial):
+        return "diverged" if trial.run.optimizer.name == "adam" and trial.run.seed == 0 else "done"
+
+    tied = answer(made(DIGITS, lambda t, s: learning(t, s, TOPS | {"rmsprop": 0.9, "gd": 0.9}), status=status))
+    assert tied.sentences[0].startswith("Highest of those that finished with all their seeds is ")
+    assert tied.table("best")["stands"].to_list()[0] == "highest of the complete"
+
+
 def test_the_edge_of_an_axis_is_suspicious():
     edge = answer(made(DIGITS.replace("[0.1, 0.01, 0.001]", "[0.01, 0.001]"), learning))
     assert "(lr 0.01)" in edge.sentences[2]

@@ -171,6 +171,14 @@ def test_a_study_is_measured_once_a_setting():
     assert all(each.checks.is_empty() for each in made)
 
 
+def test_data_sets_that_are_compared_are_settings_and_those_that_seeds_draw_are_not():
+    each = {**STUDY, "base": {**STUDY["base"], "data": {"name": "synthetic"}}}
+    said = load({**each, "compare": {"devices": [1, 2], "data.seed": [0, 1]}, "repeat": 2})
+    assert [(name, len(runs)) for name, runs in settings(said)] == [("data.seed 0", 4), ("data.seed 1", 4)]
+    drawn = load({**each, "compare": {"devices": [1, 2], "data.seed": ["seed"]}, "repeat": 2})
+    assert [len(runs) for _, runs in settings(drawn)] == [4]
+
+
 def test_recorded_runs_check_the_simulator_without_the_stated_links():
     study = load(STUDY)
     trials = expand(study)

@@ -1,18 +1,20 @@
 """What the best setting got wrong: counts over seeds, pairs, pictures, the chart and the tables, as recorded."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from paceline.record.examined import Examined, Mistake
 from paceline.report.answer import Answer, answer
 from paceline.report.charts import spec
 from paceline.report.charts.confusion import CLASSES as MOST
 from paceline.report.charts.confusion import confusion_numbers
 from paceline.report.figures import tables
 from paceline.report.page import page
-from paceline.report.wrong import MISTAKES, Wrong
+from paceline.report.wrong import MISTAKES, Wrong, _surest
 
 from .recorded import CLASSES, DIGITS, examined, learning, made, mistaken, picture
 
@@ -47,6 +49,16 @@ def test_an_example_stands_once_at_its_surest(known: Answer, wrong: Wrong):
     assert len(wrong.mistakes) == 5 <= MISTAKES
     assert [m.probability for m in wrong.mistakes] == sorted((m.probability for m in wrong.mistakes), reverse=True)
     assert known.table("mistakes")["truth"].to_list() == ["<b>owl</b>", *["dog"] * 4]
+
+
+def test_a_number_is_another_example_where_seeds_split_the_data_anew():
+    one, other = Mistake(7, 0, 1, 0.9, None), Mistake(7, 2, 1, 0.8, None)
+    runs = [
+        Examined("a", CLASSES, pl.DataFrame(), (one,), "sha256:a"),
+        Examined("b", CLASSES, pl.DataFrame(), (other,), "sha256:b"),
+    ]
+    assert _surest(runs) == (one, other)
+    assert _surest([replace(run, data="sha256:a") for run in runs]) == (one,)
 
 
 def test_precision_and_recall_stand_beside_test_accuracy(known: Answer):

@@ -91,7 +91,7 @@ def _more(seen: Seen, found: Scaled, step: Step) -> Advice:
     gain = Gain(row["speedup"], row["speedup_low"], row["speedup_high"], row["pairs"], _what(found, step))
     evidence = (
         f"{row['scaling']} scaling, paired by seed; efficiency {100 * row['efficiency']:.3g} %, of 100 % where every "
-        f"device counts in full"
+        f"device counts in full{f'; {found.of_cores}' if found.of_cores else ''}"
     )
     hours = f"{shown(step.many / step.few / row['speedup'])} times the device-hours"
     price = joined(hours, _result(seen, *step.labels), _paid(seen, step, step.many, step.few))

@@ -13,7 +13,7 @@ from paceline.report.advice.seen import Seen
 from paceline.report.names import counted, listed, quoted
 from paceline.report.results import shown
 from paceline.report.scaling.runs import Scaled
-from paceline.report.scaling.tables import SPEED, worded
+from paceline.report.scaling.tables import SPEED
 from paceline.report.sentences import HOW, Row
 
 MOST = 3  # names in one line
@@ -124,7 +124,7 @@ def devices(seen: Seen) -> Iterator[Unsaid]:
     table = speedups(found.runs, found.keys, of=SPEED)
     for (why,), rows in table.filter(pl.col("stands") == REFUSED).group_by("refusal", maintain_order=True):
         counts = listed([counted(n, "device") for n in rows["devices"].unique().sort()])
-        yield Unsaid(f"How fast {counts} would be", worded(str(why), found))
+        yield Unsaid(f"How fast {counts} would be", str(why))
     wide = table.filter(pl.col("stands") == UNSHOWN, pl.col("speedup_low").is_not_null())
     each = [_counted(found, row) for row in wide.iter_rows(named=True)]
     if each:

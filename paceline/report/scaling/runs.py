@@ -9,7 +9,7 @@ from paceline.analyse.phases import splits
 from paceline.analyse.target import to_target
 from paceline.report.facts import OVER, Facts
 from paceline.report.models import epochs_trained
-from paceline.report.names import words
+from paceline.report.names import counted, words
 from paceline.report.results import shown
 from paceline.spec import Run
 from paceline.spec.identity import repeat_id, setting_hash
@@ -40,6 +40,14 @@ class Scaled(NamedTuple):
     keys: list[str]  # what else the study compares
     goal: Goal | None
     missed: Goal | None  # the goal that no run reached
+    cores: int | None  # of each device, where all are of a CPU
+
+    @property
+    def of_cores(self) -> str:
+        """What a device is on a CPU: a speedup there is one over part of the machine."""
+        if self.cores is None:
+            return ""
+        return f"a device is {counted(self.cores, 'core')} here, alone too; one process on all cores was not timed"
 
     def named(self, row: dict[str, object]) -> str:
         """The compared setting of a line in words, without devices; empty where there is but one."""
@@ -66,7 +74,12 @@ def scaled(facts: Facts, target: float | None = None) -> Scaled | None:
     runs, goal = _reaching(runs, facts, target)
     reached = runs["stable_epoch"].is_not_null().any()
     by_epoch = _by_epoch(runs, facts, known, keys)
-    return Scaled(runs, by_epoch, keys, goal if reached else None, None if reached else goal)
+    return Scaled(runs, by_epoch, keys, goal if reached else None, None if reached else goal, _cores(runs, facts))
+
+
+def _cores(runs: pl.DataFrame, facts: Facts) -> int | None:
+    each = {facts.cores.get(pack) for pack in (runs["pack"] if "pack" in runs.columns else ())}
+    return each.pop() if len(each) == 1 else None
 
 
 def _asked(facts: Facts) -> bool:

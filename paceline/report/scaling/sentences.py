@@ -8,7 +8,7 @@ import polars as pl
 from paceline.analyse.scaling import GAIN, NO_GAIN, REFERENCE, REFUSED, gains, speedups
 from paceline.report.names import counted, listed, quoted
 from paceline.report.scaling.runs import Scaled
-from paceline.report.scaling.tables import GOAL, SPEED, soonest, worded
+from paceline.report.scaling.tables import GOAL, SPEED, soonest
 
 SAID = 3  # of one kind; the tables have all
 
@@ -17,16 +17,20 @@ def sentences(found: Scaled) -> Iterator[str]:
     """In sentences: what was gained, or that nothing was; the quickest count to the goal; what was refused."""
     table = speedups(found.runs, found.keys, of=SPEED)
     judged = gains(table, found.keys)
-    yield from _several([_gain(found, row, table) for row in judged.iter_rows(named=True)])
+    said = [_gain(found, row, table) for row in judged.iter_rows(named=True)]
+    yield from _several(said)
+    if any(said) and found.of_cores:
+        yield f"{found.of_cores[0].upper()}{found.of_cores[1:]}."
     if found.goal is not None:
         yield from _several([_reaching(found, row) for row in soonest(found, GOAL).iter_rows(named=True)])
     elif found.missed and found.missed.asked:
         yield f"No run reached {found.missed.said}, so that no time to it can be compared."
     refused = table.filter(pl.col("stands") == REFUSED)
+    crowded = found.runs.filter("oversubscribed")["devices"]
     for (why,), rows in refused.group_by("refusal", maintain_order=True):
         counts = listed(dict.fromkeys(_counted(found, row) for row in rows.iter_rows(named=True)))
-        crowded = " Their accuracy and epochs count." if "oversubscribed" in str(why) else ""
-        yield f"The time of {counts} is refused: {worded(str(why), found)}.{crowded}"
+        rest = " Their accuracy and epochs count." if rows["devices"].is_in(crowded.implode()).all() else ""
+        yield f"The time of {counts} is refused: {why}.{rest}"
 
 
 def _counted(found: Scaled, row: dict[str, Any]) -> str:

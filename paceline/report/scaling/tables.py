@@ -10,6 +10,7 @@ from paceline.analyse.scaling import (
     REFUSED,
     STRONG,
     WEAK,
+    WORTH,
     costs,
     epoch_differences,
     quickest,
@@ -43,7 +44,8 @@ def _speedup(found: Scaled) -> Iterator[Sheet]:
     table = speedups(found.runs, found.keys, of=SPEED)
     note = (
         "Examples a second: median over seeds; speedup: to the fewest devices, seed by seed, with its 95 % interval; "
-        "efficiency: speedup over what as many times the devices would give at best. A gain is more than 10 %. "
+        "efficiency: speedup over what as many times the devices would give at best. "
+        f"A gain has its interval above 1 and its speedup above {WORTH:g}. "
     )
     names = {"median": "examples a second"}
     yield Sheet("speedup", "What more devices gain", f"{note}{KINDS}{_refused(table)}", _gained(found, table, names))
@@ -55,7 +57,7 @@ def _goal_speedup(found: Scaled) -> Iterator[Sheet]:
     table = speedups(found.runs, found.keys, of=GOAL)
     note = (
         f"Seconds of training to {found.goal.said} ({found.goal.meaning}): median over seeds; speedup and efficiency "
-        f"as for examples a second, with the change in the number of examples needed in them.{_refused(table, found)}"
+        f"as for examples a second, with the change in the number of examples needed in them.{_refused(table)}"
     )
     shown_ = _gained(found, table, {"median": "seconds"})
     yield Sheet("speedup-goal", f"How much sooner {found.goal.said} is reached", note, shown_)
@@ -97,7 +99,7 @@ def _quickest(found: Scaled) -> Iterator[Sheet]:
         lines.append(table.with_columns(pl.lit(what).alias("of"), tied))
     names = ("scaling", "of", "devices", "seconds", "low", "high", "not shown to be slower")
     table = _in_order(found, pl.concat(lines).select(*found.keys, *names))
-    note = f"The least median over seeds, with its 95 % interval.{_left_out(refusals, found)}"
+    note = f"The least median over seeds, with its 95 % interval.{_left_out(refusals)}"
     yield Sheet("quickest", "The quickest number of devices", note, table)
 
 
@@ -202,14 +204,13 @@ def _costs(found: Scaled, price: float) -> Iterator[Sheet]:
     table = table.select(*found.keys, "scaling", "of", "devices", "n", hours, "cost", "low", "high", mark)
     note = (
         f"At {shown(float(price))} for a device-hour: devices x seconds / 3600 x price; median over seeds, 95 % "
-        f"interval.{_left_out(refusals, found)}"
+        f"interval.{_left_out(refusals)}"
     )
     yield Sheet("cost", "What it costs", note, table)
 
 
-def _left_out(refusals: list[str], found: Scaled) -> str:
-    said = _once([worded(why, found) for why in refusals])
-    return f" Left out: {said}." if said else ""
+def _left_out(refusals: list[str]) -> str:
+    return f" Left out: {_once(refusals)}." if refusals else ""
 
 
 def _in_order(found: Scaled, table: pl.DataFrame) -> pl.DataFrame:
@@ -220,20 +221,10 @@ def _in_order(found: Scaled, table: pl.DataFrame) -> pl.DataFrame:
     return placed.sort("_place", maintain_order=True).drop("_place")
 
 
-def _refused(table: pl.DataFrame, found: Scaled | None = None) -> str:
+def _refused(table: pl.DataFrame) -> str:
     rows = table.filter(pl.col("stands") == REFUSED)
-    said = _once(
-        [f"{counted(row['devices'], 'device')}: {worded(row['refusal'], found)}" for row in rows.iter_rows(named=True)]
-    )
+    said = _once([f"{counted(row['devices'], 'device')}: {row['refusal']}" for row in rows.iter_rows(named=True)])
     return f" Refused: {said}." if said else ""
-
-
-def worded(why: str, found: Scaled | None) -> str:
-    """A refusal with the goal by its name, and without the name of a column."""
-    goal = found.goal.said if found is not None and found.goal is not None else "the target"
-    for name, title in (("the target", goal), (SPEED, "speed"), (GOAL, "time to the goal")):
-        why = why.replace(name, title)
-    return why
 
 
 def _once(said: list[str]) -> str:

@@ -78,5 +78,5 @@ def _chosen(facts: Facts, usage: Usage) -> Iterator[str]:
         how = "the best itself" if row["behind"] is None else f"{shown(row['behind'])} behind the best, {interval}"
         yield (
             f"Best trade-off{on} is {quoted(row['label'])}: {metric} {shown(row['value'])} ({how}) in a median of "
-            f"{row['seconds']:.3g} s, the least of those as good as the best."
+            f"{row['seconds']:.3g} s, the least of those within the margin of it and not separated."
         )
