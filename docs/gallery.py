@@ -193,7 +193,8 @@ def page(said: dict[str, Any]) -> str:
         lines += ["## Published", "", f"{said['source']}.", "", *unjudged, *([""] if unjudged else [])]
     if said["assumed"]:
         lines += ["## Assumed", "", *(f"- {line}" for line in said["assumed"]), ""]
-    lines += [f"- {note}" for note in said["notes"]]
+    if said["notes"]:
+        lines += ["## Notes", "", *(f"- {note}" for note in said["notes"])]
     lines += ["", "## Methods", "", said["methods"], "", f"Trained until {said['date']}.", ""]
     return "\n".join(lines)
 
@@ -242,7 +243,7 @@ HEAD = (
     "",
     "A claim is *reproduced* where the difference it claims is separated (95 %, paired by seed), *contradicted* where",
     "it is separated the other way, *not separated* where the runs show neither, *not testable here* for the reason",
-    "that stands with it. Whether something converges is judged by more than half of the seeds. A figure is reproduced",
+    "that stands with it. Whether something learns is judged by four in five of its seeds. A figure is reproduced",
     "where one more run here would give it (95 % prediction interval, and that no wider than two points of accuracy or",
     "a tenth of another figure to each side). Questions of our own are answered *yes*, *no* or *open*.",
     "[Definitions](../definitions.md#published-claims).",
@@ -268,6 +269,8 @@ def row(said: dict[str, Any]) -> str:
     published, measured = evidence(said)
     size = f"`{said['scale']}`" if said["scale"] else "full"
     seeds = "" if said["seeds"] >= said["asked"] else f", {said['seeds']} of {said['asked']} seeds"
+    ended, planned = said["runs"]
+    seeds += "" if ended == planned else f", {ended:,} of {planned:,} runs"
     verdict = "; ".join(filter(None, (said["verdict"], said["answers"] and f"our questions: {said['answers']}")))
     cells = [f"[{said['study']}]({said['study']}.md)", said["question"], published, measured, verdict]
     return (
