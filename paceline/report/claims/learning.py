@@ -93,4 +93,5 @@ def worsens(facts: Facts, item: Row) -> Judged:
         return UNTESTABLE, few(1)
     worse, rising = int(curves["sweet_spot"].sum()), int((curves["worsening"] <= ROUNDING).sum())
     of = "" if metric == facts.columns.metric else f" of {metric}"
-    return _share(worse, rising, n), f"{worse} of {n} curves{of} worsen, {rising} end at their best"
+    ends = "1 ends at its best" if rising == 1 else f"{rising} end at their best"
+    return _share(worse, rising, n), f"{worse} of {n} curves{of} worsen, {ends}"

@@ -124,15 +124,19 @@ def compared(facts: Facts, item: Row, first: Row, second: Row) -> Row:
 
 def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     """label (the setting), seed (see `keyed`), own_seed, value, exact and never of the runs of some settings that are
-    done. never: its curve became stable at no epoch, and counts as an epoch later than it was trained."""
+    done. never: its curve still rises at its end, and counts as stable an epoch later than it was trained."""
     runs, metric = runs_of(facts, chosen).filter(pl.col("status") == "done"), metric_of(facts, item)
     runs = runs.with_columns(never=pl.lit(False))
     if metric == STABLE:
         rows = facts.rows.join(runs.select("run"), on="run", how="semi", maintain_order="left")
-        stable = epochs_to_stable(rows, metric=facts.columns.metric).select("run", value="stable_epoch")
+        stable = epochs_to_stable(rows, metric=facts.columns.metric).select("run", "fell_back", value="stable_epoch")
         later = (pl.col("epoch").max() + 2).cast(pl.Int64).alias("later")
         stable = stable.join(rows.group_by("run").agg(later), on="run", how="left")
         runs = runs.drop("value").join(stable, on="run", how="left", maintain_order="left")
+        if fallen := int(runs["fell_back"].sum()):
+            raise MissingError(
+                f"{fallen} of {runs.height} curves fell back from their best and became stable at no epoch"
+            )
         runs = runs.with_columns(pl.coalesce("value", "later"), pl.col("value").is_null().alias("never"))
     elif metric not in runs.columns:
         raise MissingError(f"'{metric}' is nothing that was measured")
@@ -149,11 +153,11 @@ def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] =
 
 
 def never(values: pl.DataFrame) -> str:
-    """What is to be said of the curves among these that became stable at no epoch; refused where all are such."""
+    """What is to be said of the curves among these that still rise; refused where all are such."""
     without = int(values["never"].sum())
     if without and without == values.height:
         raise MissingError(f"no curve became stable of {listed(values['label'].unique(maintain_order=True))}")
-    many = f"{without} of {values.height} curves became stable at no epoch and count as an epoch later than trained"
+    many = f"{without} of {values.height} curves still rise at their end and count as stable an epoch after it"
     return f"; {many}" if without else ""
 
 
