@@ -12,7 +12,9 @@ A study file says it so; the keys of a row that are cases or axes say which meas
 
 Which setting a row names is told by `selection`; where it names several, it stands beside the best of them.
 `accuracy_percent` is an accuracy in per cent. A figure is held to the digits it was published with; one that ends in 0
-keeps it in quotes. Keys that are neither axes nor measured are shown as they are.
+keeps it in quotes. Keys that are neither axes nor measured are shown as they are. Beside times (a key with `seconds`
+or `minutes`) stand the seconds of training here, where the study is one of time, and beside `epochs to stable` those
+here; neither is judged, for times are of a machine.
 `published` may also be the list of rows alone. Findings that can be judged: see `claims`.
 """
 
@@ -32,6 +34,7 @@ from paceline.report.names import words
 from paceline.report.results import shown
 from paceline.report.selection import MEASURED, axes_of, fixed_of, settings
 from paceline.spec import Run
+from paceline.spec.published import STABLE
 
 EXACT = 0.01  # of the figure
 WIDE, WIDE_SHARE = {"accuracy": 0.02}, 0.1  # of a prediction interval, to each side: absolute, or of the figure
@@ -80,7 +83,31 @@ def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any]:
         if metric in digits:
             line |= _both(facts, match, metric, float(row[metric]), digits[metric])
     known = {*MEASURED, *fixed_of(facts, row), *of.setting, *(name.removeprefix("axis.") for name in of.setting)}
-    return line | {f"published {key}": _words(value) for key, value in row.items() if key not in known}
+    line |= {f"published {key}": _words(value) for key, value in row.items() if key not in known}
+    line |= _seconds(facts, match) if any("seconds" in key or "minutes" in key for key in row) else {}
+    return line | (_stable(facts, match) if STABLE in row else {})
+
+
+def _seconds(facts: Facts, match: dict[str, Any]) -> dict[str, Any]:
+    """Of training to its end, evaluation apart, of runs that had the machine to themselves."""
+    alone = _done(facts, match).filter(pl.col("timing") == "exclusive")
+    if facts.study.measure != "time" or alone.is_empty():
+        return {}
+    here = summarise(alone, ["label"], "seconds").row(0, named=True)
+    return {"measured seconds": here["mean"], "seconds low": here["low"], "seconds high": here["high"], "n": here["n"]}
+
+
+def _stable(facts: Facts, match: dict[str, Any]) -> dict[str, Any]:
+    runs = _done(facts, match)["run"]
+    found = facts.stable.filter(pl.col("run").is_in(runs.implode()))["stable_epoch"]
+    reached = found.drop_nulls()
+    median = shown(reached.median()) if len(reached) else "none"
+    return {f"measured {STABLE}": f"{median} ({len(reached)} of {len(found)} runs)"} if len(found) else {}
+
+
+def _done(facts: Facts, match: dict[str, Any]) -> pl.DataFrame:
+    mine = (pl.col("label") == match["label"]) & (pl.col("at") == match["at"])
+    return facts.runs.filter(mine, pl.col("status") == "done")
 
 
 def _untrained(facts: Facts, row: dict[str, Any]) -> dict[str, Any]:
@@ -132,9 +159,7 @@ def _number(value: Any) -> Decimal | None:
 
 
 def _both(facts: Facts, match: dict[str, Any], metric: str, value: float, half: float) -> dict[str, Any]:
-    runs = facts.runs.filter(
-        (pl.col("label") == match["label"]) & (pl.col("at") == match["at"]), pl.col("status") == "done"
-    )
+    runs = _done(facts, match)
     column = "value" if metric == facts.columns.metric else metric
     here = summarise(runs, ["label"], column, metric=metric).to_dicts()
     got = here[0] if here else {"mean": None, "low": None, "high": None, "sd": None, "n": 0}

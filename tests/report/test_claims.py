@@ -366,6 +366,19 @@ def test_published_of_odd_shapes_does_no_harm(said):
     assert answer(with_published(made(DIGITS, learning), said)).sheets
 
 
+@pytest.mark.parametrize(
+    ("timing", "measure", "shows"),
+    [("exclusive", "time", True), ("stacked", "time", False), ("exclusive", "accuracy", False)],
+)
+def test_published_times_stand_beside_seconds_that_were_timed_alone(timing, measure, shows):
+    said = {"rows": [{"optimizer": "gd", "minutes on a GPU": 3, "epochs to stable": 2}]}
+    results = made(DIGITS, learning, timing=timing)
+    results = replace(results, study=results.study.model_copy(update={"measure": measure}))
+    table = answer(with_published(results, said)).table("published")
+    assert ("measured seconds" in table.columns) is shows
+    assert table["measured epochs to stable"][0].endswith("of 4 runs)")
+
+
 def test_half_a_point_is_the_most_that_rounding_explains():
     said = {"rows": [{"optimizer": "gd", "accuracy": 1}, {"optimizer": "gd", "accuracy_percent": 80}]}
     table = answer(with_published(made(DIGITS, learning), said)).table("published")

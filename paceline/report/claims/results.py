@@ -11,10 +11,8 @@ from paceline.analyse.pairs import ALPHA, holm
 from paceline.report.claims.values import (
     CONTRADICTED,
     FIRST,
-    HIGHER,
     OPEN,
     REPRODUCED,
-    STABLE,
     UNTESTABLE,
     Judged,
     MissingError,
@@ -37,6 +35,7 @@ from paceline.report.names import listed
 from paceline.report.results import shown
 from paceline.report.selection import axes_of
 from paceline.report.sentences import at
+from paceline.spec.published import HIGHER, STABLE
 
 AS_ZERO = "both are below a millionth of the loss at the start, as good as zero"
 
