@@ -40,6 +40,8 @@ class DeviceError(PacelineError):
 
 
 class BrokenDeviceError(DeviceError):
+    exit_code = 70  # of a worker process
+
     def __init__(self, reason: str) -> None:
         super().__init__(
             f"the device cannot be used any more by this process; the same command goes on with what is left ({reason})"

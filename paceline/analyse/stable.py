@@ -12,12 +12,11 @@ LAST = 6  # or a sixth of them
 
 
 def epochs_to_stable(rows: pl.DataFrame, *, metric: str = "accuracy") -> pl.DataFrame:
-    """run, stable_epoch, fell_back, level, band, smoothing: a line a run.
+    """run, stable_epoch, level, band, smoothing: a line a run.
 
     stable_epoch: the first epoch (as a count: 1 is after the first) from which the smoothed curve, one value an
     epoch, stays within `band` of its maximum `level` to the end; band = max(3 noise, 1 % of the rise).
-    Null if it does so for fewer than 3 epochs, or a sixth of them: then it still rises, or, where it ends below the
-    band, has fallen back.
+    Null if it does so for fewer than 3 epochs, or a sixth of them: then it still rises, or has fallen back.
     """
     sign = 1.0 if higher_is_better(metric) else -1.0
     table = _by_epoch(rows, metric, sign)
@@ -30,7 +29,6 @@ def epochs_to_stable(rows: pl.DataFrame, *, metric: str = "accuracy") -> pl.Data
     return lines.join(begun, on="run", how="left", maintain_order="left").select(
         "run",
         pl.when(pl.col("stayed") >= needed).then("begun").cast(pl.Int64).alias("stable_epoch"),
-        pl.col("stayed").is_null().alias("fell_back"),
         (pl.col("top") * sign).alias("level"),
         "band",
         pl.lit(SMOOTHING).cast(pl.Int64).alias("smoothing"),

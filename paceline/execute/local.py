@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import IO, cast
 
+from paceline.errors import BrokenDeviceError
 from paceline.execute.cores import environment
 from paceline.execute.events import Event
 from paceline.execute.job import Job
@@ -138,6 +139,8 @@ def _hear(pool: _Pool, worker: _Worker, event: Event) -> Iterator[Event]:
         worker.run = event.run
     elif event.kind == "ended":
         worker.run, worker.useful = "", True
+        if event.status == "failed":  # once is enough, also where failed runs are trained again
+            pool.job = replace(pool.job, wanted=pool.job.wanted - {event.run})
     elif event.kind == "refused":
         pool.waiting.clear()
     if event.kind != "idle":
@@ -161,7 +164,7 @@ def _bury(pool: _Pool, worker: _Worker) -> Iterator[Event]:
         elif run:
             pool.job = replace(pool.job, wanted=pool.job.wanted - {run})
             yield _fail(pool.job, pack, run, f"the worker process died ({how}); out of memory is the usual cause")
-        elif not worker.useful:
+        elif not worker.useful and code != BrokenDeviceError.exit_code:
             pool.waiting.clear()
             yield Event(
                 "refused",

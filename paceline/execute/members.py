@@ -66,7 +66,8 @@ def lead(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) -> Itera
     """Orders a run, and is the first to train it. It has failed if a process left word that it does."""
     if noted := _noted(name, folder):
         folder.failure.unlink()
-        if not job.retry_failed and read_statuses(folder).get(name, {}).get("status") != "failed":
+        again = job.retry_failed and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
+        if not again and read_statuses(folder).get(name, {}).get("status") != "failed":
             _record_failure(name, folder, job, noted)
             yield noted
             return

@@ -93,7 +93,8 @@ def main() -> None:
             for event in work(pack, job, stopping.is_set):
                 _tell(events, event)
         except BrokenDeviceError as error:  # what is left of the pack goes to a worker that takes the place of this one
-            sys.exit(str(error))
+            print(error, file=sys.stderr)
+            sys.exit(error.exit_code)
         except PacelineError as error:
             _tell(events, Event("refused", pack, reason=str(error)))
         if stopping.is_set():

@@ -66,7 +66,7 @@ class Facts:
     known: Mapping[str, Run] = field(default_factory=dict)  # by id, what each run was told
     data_of: Mapping[str, str] = field(default_factory=dict)  # by label, the name of its data set
     devices: Mapping[str, str] = field(default_factory=dict)  # by pack, what it was trained on: cpu, cuda, mps
-    cores: Mapping[str, int] = field(default_factory=dict)  # by pack trained on a CPU, the cores of one of its devices
+    cores: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # by pack on a CPU: of a device, of the machine
     usage: Usage | None = None  # where time, memory and power went, where that was measured
 
     @cached_property
@@ -208,9 +208,9 @@ def _devices(machines: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     return {pack: name if name in ("cpu", "mps") else "cuda" for pack, name in names.items() if name}
 
 
-def _cores(machines: Mapping[str, dict[str, Any]]) -> dict[str, int]:
-    each = ((pack, here) for pack, here in machines.items() if here.get("device") == "cpu")
-    return {pack: here["threads"] for pack, here in each if "threads" in here}
+def _cores(machines: Mapping[str, dict[str, Any]]) -> dict[str, tuple[int, int]]:
+    here = {pack: machine for pack, machine in machines.items() if machine.get("device") == "cpu"}
+    return {pack: (of["threads"], of["cores"]) for pack, of in here.items() if {"threads", "cores"} <= of.keys()}
 
 
 def _exclusive(runs: pl.DataFrame) -> bool:

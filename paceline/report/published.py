@@ -13,8 +13,8 @@ A study file says it so; the keys of a row that are cases or axes say which meas
 Which setting a row names is told by `selection`; where it names several, it stands beside the best of them.
 `accuracy_percent` is an accuracy in per cent. A figure is held to the digits it was published with; one that ends in 0
 keeps it in quotes. Keys that are neither axes nor measured are shown as they are. Beside times (a key with `seconds`
-or `minutes`) stand the seconds of training here, where the study is one of time, and beside `epochs to stable` those
-here; neither is judged, for times are of a machine.
+or `minutes`) stand the seconds of training here, where the study has `measure: time`, and beside `epochs to stable`
+those here, both at full size; neither is judged.
 `published` may also be the list of rows alone. Findings that can be judged: see `claims`.
 """
 
@@ -27,10 +27,11 @@ import polars as pl
 
 from paceline.analyse.intervals import summarise
 from paceline.analyse.quantiles import t_quantile
+from paceline.analyse.stable import epochs_to_stable
 from paceline.report.claims import Claim, claims
 from paceline.report.claims.values import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE
 from paceline.report.facts import Facts
-from paceline.report.names import words
+from paceline.report.names import counted, words
 from paceline.report.results import shown
 from paceline.report.selection import MEASURED, axes_of, fixed_of, settings
 from paceline.spec import Run
@@ -89,20 +90,29 @@ def _beside(facts: Facts, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seconds(facts: Facts, match: dict[str, Any]) -> dict[str, Any]:
-    """Of training to its end, evaluation apart, of runs that had the machine to themselves."""
-    alone = _done(facts, match).filter(pl.col("timing") == "exclusive")
-    if facts.study.measure != "time" or alone.is_empty():
+    """Of training to its end, evaluation apart, where the work is the published one and every run was timed alone."""
+    runs = _done(facts, match)
+    alone = (runs["timing"] == "exclusive").fill_null(False).all() and facts.study.measure == "time"
+    if runs.is_empty() or not alone or not facts.study.part or _stops_early(facts, runs):
         return {}
-    here = summarise(alone, ["label"], "seconds").row(0, named=True)
+    here = summarise(runs, ["label"], "seconds").row(0, named=True)
     return {"measured seconds": here["mean"], "seconds low": here["low"], "seconds high": here["high"], "n": here["n"]}
 
 
+def _stops_early(facts: Facts, runs: pl.DataFrame) -> bool:
+    return any(facts.known[run].early_stop is not None for run in runs["run"] if run in facts.known)
+
+
 def _stable(facts: Facts, match: dict[str, Any]) -> dict[str, Any]:
+    """The epoch by which half of the runs were stable."""
     runs = _done(facts, match)["run"]
-    found = facts.stable.filter(pl.col("run").is_in(runs.implode()))["stable_epoch"]
-    reached = found.drop_nulls()
-    median = shown(reached.median()) if len(reached) else "none"
-    return {f"measured {STABLE}": f"{median} ({len(reached)} of {len(found)} runs)"} if len(found) else {}
+    rows = facts.rows.filter(pl.col("run").is_in(runs.implode()))
+    found = epochs_to_stable(rows, metric=facts.columns.metric)["stable_epoch"]
+    if found.is_empty() or not facts.study.part:
+        return {}
+    sure, half = found.count(), -(-len(found) // 2)
+    epoch = shown(found.sort(nulls_last=True)[half - 1]) if sure >= half else "none"
+    return {f"measured {STABLE}": f"{epoch} ({sure} of {counted(len(found), 'run')} stable)"}
 
 
 def _done(facts: Facts, match: dict[str, Any]) -> pl.DataFrame:

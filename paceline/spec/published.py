@@ -58,7 +58,7 @@ def fault(claim: dict[str, Any]) -> tuple[str, str] | None:
     if claim.get("within", 0) < 0:
         return "within", f"within is at least 0, not {claim['within']!r}."
     for key, allowed in (("of", HIGHER), ("device", DEVICES)):
-        if key in claim and claim[key] not in allowed:
+        if key in claim and claim[key] not in tuple(allowed):
             return key, f"{key} is one of {', '.join(allowed)}; not {claim[key]!r}."
     if claim.get("size", "full") != "full":
         return "size", f"size is full, or not said; not {claim['size']!r}."

@@ -16,7 +16,8 @@ from paceline.train.parallel.team import ALONE, Team
 
 CHUNK_VALUES = 2_000_000  # input values a chunk
 CHUNK_EXAMPLES = 250  # at most, on a CPU: what a convolution leaves stays in cache
-GPU_BATCHES = 4  # of training, if that is more, on a GPU: without gradients they take no more memory than one with them
+GPU_EXAMPLES = 10_000  # at most, on a GPU
+GPU_BATCHES = 4  # of training, if that is more: without gradients they take no more memory than one with them
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def evaluate(
     with torch.no_grad(), trained.at_evaluation():
         width = max(1, CHUNK_VALUES // max(1, split.chunk(0, 1).numel()))
         on_cpu = split.targets.device.type == "cpu"
-        width = min(width, CHUNK_EXAMPLES) if on_cpu else max(width, GPU_BATCHES * batch)
+        width = min(width, CHUNK_EXAMPLES) if on_cpu else max(min(width, GPU_EXAMPLES), GPU_BATCHES * batch)
         first, end = judges.stretch(len(split))
         with cast:
             chunks = [forward(split.chunk(at, min(at + width, end))) for at in range(first, end, width)]

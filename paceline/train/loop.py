@@ -63,7 +63,7 @@ def train(
     made = set_up(run, dataset, folder, cores, files, team)
     model, trained, total = made.model, made.trained, made.total
     classes, expected = dataset.classes is not None, None if run.loss.own else dataset.outputs
-    examples = max(1, batch_size(run.global_batch, 0) // run.devices)
+    examples = max(1, batch_size(run.global_batch, 0) // (run.devices * run.accumulate))
     position, stopper = _Position.start(made.device), Stopper(run.early_stop)
     if resume is not None:
         made.strategy.load(model, resume["model"])

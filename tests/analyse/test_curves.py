@@ -25,7 +25,7 @@ def noisy(curve: np.ndarray, noise: float, seeds: int = 600) -> pl.DataFrame:
 def test_the_stable_epoch_is_the_knee(knee: int, noise: float) -> None:
     """Curves like those of the 2, 4 and 8 GPU runs: up to 0.68 by the knee, then flat with noise, 30 epochs."""
     table = epochs_to_stable(noisy(0.3 + 0.38 * np.minimum(1, (EPOCHS - 1) / (knee - 1)), noise))
-    assert table.columns == ["run", "stable_epoch", "fell_back", "level", "band", "smoothing"]
+    assert table.columns == ["run", "stable_epoch", "level", "band", "smoothing"]
     found = table["stable_epoch"]
     assert found.null_count() <= 0.05 * len(found)
     assert abs(found.median() - knee) <= 1  # type: ignore[operator]

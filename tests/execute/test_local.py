@@ -62,6 +62,17 @@ def test_a_device_that_breaks_costs_its_run_and_its_process_alone(tmp_path: Path
     told = list(execute(open_session(api.load(file), tmp_path / "runs", jobs=2, stack=False)))
     assert not [event for event in told if event.kind == "refused"]
     assert standing(tmp_path / "runs" / "s") == {"failed": 1, "done": 3}
+    again = list(execute(open_session(api.load(file), tmp_path / "runs", jobs=2, stack=False), retry_failed=True))
+    assert [event.status for event in again if event.kind == "ended"] == ["failed"]
+
+
+def test_a_device_that_breaks_in_a_stack_leaves_its_runs_to_other_processes(tmp_path: Path) -> None:
+    (tmp_path / "own_that_breaks.py").write_text(BROKEN)
+    breaking = {**SHORT, "model": {"name": "own_that_breaks:Own", "breaks": True}}
+    file = write(tmp_path, breaking, repeat=3)
+    told = list(execute(open_session(api.load(file), tmp_path / "runs", jobs=2, stack=True)))
+    assert not [event for event in told if event.kind == "refused"]
+    assert standing(tmp_path / "runs" / "s") == {"failed": 3}
 
 
 def test_many_short_runs_side_by_side_give_the_rows_of_one_after_the_other(

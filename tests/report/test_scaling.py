@@ -1,5 +1,6 @@
 """What more devices bought: which tables stand there, their figures, what is refused, what is said."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from paceline.errors import StudyError
 from paceline.report.answer import Answer
 from paceline.report.page import page
+from paceline.report.scaling.runs import scaled
+from paceline.report.scaling.sentences import sentences
 
 from .recorded import DIGITS, learning, made
 from .sharing import CASES, EXAMPLES, STRONG, STUDY, TARGET, amdahl, four_cores, shared
@@ -51,6 +54,14 @@ def test_speedup_is_to_one_device_strong_and_weak_apart(known: Answer):
     assert ((table["speedup low"] <= table["speedup"]) & (table["speedup"] <= table["speedup high"])).drop_nulls().all()
     serial = known.table("serial").filter(scaling="strong")
     assert serial["serial fraction"].to_list() == pytest.approx([0.1] * 3, abs=0.02)
+
+
+@pytest.mark.parametrize(("cores", "says"), [((1, 8), True), ((8, 8), False)])
+def test_a_speedup_over_part_of_a_cpu_says_so(known: Answer, cores: tuple[int, int], says: bool):
+    facts = replace(known.facts, cores=dict.fromkeys(known.facts.runs["pack"], cores))
+    words = "A device is 1 core here, alone too; one process on all cores was not timed."
+    assert (words in list(sentences(scaled(facts)))) is says
+    assert words not in list(sentences(scaled(known.facts)))
 
 
 def test_what_was_measured_by_devices(known: Answer):

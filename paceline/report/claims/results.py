@@ -23,7 +23,6 @@ from paceline.report.claims.values import (
     metric_of,
     more_seeds,
     name,
-    never,
     paired,
     rows_of,
     settings_of,
@@ -55,7 +54,7 @@ def _ahead(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
         return UNTESTABLE, f"{a} against {b}: one seed"
     ahead, behind = (a, b) if pair["a"] == FIRST else (b, a)
     of = "" if metric_of(facts, item) == facts.columns.metric else f" in {metric_of(facts, item)}"
-    said = f"{ahead} is ahead of {behind} by {difference(pair)}{of}{pair['never']}"
+    said = f"{ahead} is ahead of {behind} by {difference(pair)}{of}"
     if pair["zero"]:
         return OPEN, f"{said}; {AS_ZERO}"
     if "by" in item and (pair["high"] if ahead == a else -pair["low"]) < float(item["by"]):
@@ -163,8 +162,6 @@ def alike(facts: Facts, item: Row) -> Judged:
     pair = compared(facts, item, first, second)
     if pair["low"] is None:
         return UNTESTABLE, "one seed"
-    if pair["never"]:
-        return UNTESTABLE, pair["never"].removeprefix("; ")
     within = float(item.get("within", 0.0))
     ahead, behind = (first, second) if pair["a"] == FIRST else (second, first)
     words = f"{name(facts, ahead)} is ahead of {name(facts, behind)} by" if pair["difference"] else "they differ by"
@@ -178,11 +175,7 @@ def ends(facts: Facts, item: Row) -> Judged:
     """Whether the 95 % interval of every setting's mean lies on the side of the bound that is claimed."""
     found = pl.concat([settings_of(facts, row).select("label", "at") for row in rows_of(item["ends"])])
     values = values_of(facts, item, found.unique(maintain_order=True))
-    late = never(values)
-    verdict, why = together(
-        [_beyond(item, line) for line in summarise(values, ["label"], "value").iter_rows(named=True)]
-    )
-    return verdict, f"{why}{late}"
+    return together([_beyond(item, line) for line in summarise(values, ["label"], "value").iter_rows(named=True)])
 
 
 def _beyond(item: Row, line: Row) -> Judged:

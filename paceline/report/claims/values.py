@@ -116,49 +116,36 @@ def compared(facts: Facts, item: Row, first: Row, second: Row) -> Row:
     """The line of `pairwise` for two rows, over the axes that both leave open their mean for each draw."""
     by = open_axes(facts, [first, second])
     both = zip((FIRST, SECOND), sides(facts, first, second, by), strict=True)
-    values = {word: values_of(facts, item, chosen, by) for word, chosen in both}
-    said = never(pl.concat(values.values()))
-    table = pl.concat([found.with_columns(label=pl.lit(word)) for word, found in values.items()])
-    return {**paired(facts, item, by_draw(table, pl.col("value").mean(), pl.col("exact").all())), "never": said}
+    table = pl.concat([values_of(facts, item, chosen, by).with_columns(label=pl.lit(word)) for word, chosen in both])
+    return paired(facts, item, by_draw(table, pl.col("value").mean(), pl.col("exact").all()))
 
 
 def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """label (the setting), seed (see `keyed`), own_seed, value, exact and never of the runs of some settings that are
-    done. never: its curve still rises at its end, and counts as stable an epoch later than it was trained."""
+    """label (the setting), seed (see `keyed`), own_seed and value of the runs of some settings that are done."""
     runs, metric = runs_of(facts, chosen).filter(pl.col("status") == "done"), metric_of(facts, item)
-    runs = runs.with_columns(never=pl.lit(False))
     if metric == STABLE:
         rows = facts.rows.join(runs.select("run"), on="run", how="semi", maintain_order="left")
-        stable = epochs_to_stable(rows, metric=facts.columns.metric).select("run", "fell_back", value="stable_epoch")
-        later = (pl.col("epoch").max() + 2).cast(pl.Int64).alias("later")
-        stable = stable.join(rows.group_by("run").agg(later), on="run", how="left")
+        stable = epochs_to_stable(rows, metric=facts.columns.metric).select("run", value="stable_epoch")
         runs = runs.drop("value").join(stable, on="run", how="left", maintain_order="left")
-        if fallen := int(runs["fell_back"].sum()):
-            raise MissingError(
-                f"{fallen} of {runs.height} curves fell back from their best and became stable at no epoch"
-            )
-        runs = runs.with_columns(pl.coalesce("value", "later"), pl.col("value").is_null().alias("never"))
     elif metric not in runs.columns:
         raise MissingError(f"'{metric}' is nothing that was measured")
     elif metric != facts.columns.metric:
         runs = runs.with_columns(pl.col(metric).alias("value"))
     measured = runs.filter(pl.col("value").is_not_null())
+    if metric == STABLE and 0 < measured.height < runs.height:
+        without = listed(
+            dict.fromkeys(at(line) for line in runs.filter(pl.col("value").is_null()).iter_rows(named=True))
+        )
+        unstable = f"{runs.height - measured.height} of {runs.height} curves became stable at no epoch or fell back"
+        raise MissingError(f"{unstable} (of {without})")
     if measured.is_empty():
         who = listed(dict.fromkeys(at(line) for line in runs.iter_rows(named=True)))
-        raise MissingError(f"no {metric} was measured{f' of {who}' if who else ''}")
+        what = "no curve became stable, or stayed so," if metric == STABLE else f"no {metric} was measured"
+        raise MissingError(f"{what}{f' of {who}' if who else ''}")
     runs = measured
     names = pl.Series("label", [at(line) for line in runs.iter_rows(named=True)], pl.String)
     named = runs.with_columns(names).with_columns(seeds_agree("label").alias("exact"))
-    return keyed(named, by).select("label", "seed", "own_seed", pl.col("value").cast(pl.Float64), "exact", "never")
-
-
-def never(values: pl.DataFrame) -> str:
-    """What is to be said of the curves among these that still rise; refused where all are such."""
-    without = int(values["never"].sum())
-    if without and without == values.height:
-        raise MissingError(f"no curve became stable of {listed(values['label'].unique(maintain_order=True))}")
-    many = f"{without} of {values.height} curves still rise at their end and count as stable an epoch after it"
-    return f"; {many}" if without else ""
+    return keyed(named, by).select("label", "seed", "own_seed", pl.col("value").cast(pl.Float64), "exact")
 
 
 def difference(pair: Row) -> str:

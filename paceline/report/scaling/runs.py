@@ -40,7 +40,7 @@ class Scaled(NamedTuple):
     keys: list[str]  # what else the study compares
     goal: Goal | None
     missed: Goal | None  # the goal that no run reached
-    cores: int | None  # of each device, where all are of a CPU
+    cores: int | None  # of each device, where all are the same part of a CPU
 
     @property
     def of_cores(self) -> str:
@@ -78,8 +78,17 @@ def scaled(facts: Facts, target: float | None = None) -> Scaled | None:
 
 
 def _cores(runs: pl.DataFrame, facts: Facts) -> int | None:
-    each = {facts.cores.get(pack) for pack in (runs["pack"] if "pack" in runs.columns else ())}
+    if "pack" not in runs.columns:
+        return None
+    each = {_part(facts, run, pack) for run, pack in runs.select("run", "pack").iter_rows()}
     return each.pop() if len(each) == 1 else None
+
+
+def _part(facts: Facts, run: str, pack: str) -> int | None:
+    """The cores that a device of a run had, where they were not all of the machine's."""
+    given, all_ = facts.cores.get(pack, (0, 0))
+    used = (facts.known[run].threads if run in facts.known else None) or given
+    return used if 0 < used < all_ else None
 
 
 def _asked(facts: Facts) -> bool:
