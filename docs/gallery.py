@@ -121,11 +121,14 @@ def write(said: dict[str, Any]) -> None:
 
 
 def telling(answer: Answer) -> list[Figure]:
-    """The charts of a page: of a study of time where it goes first; those of a tuned axis before curves."""
+    """The charts of a page: of a study of time where it goes first; those of a tuned axis before curves; W and b of a
+    line beside them, as the reports have them."""
     tuned = [figure for figure in answer.figures[1:] if figure.key.startswith("sensitivity")][:1]
     others = [figure for figure in answer.figures if figure not in tuned and told(answer, figure.key)]
     others.sort(key=lambda figure: timed(answer) and figure.key != "phases")
-    return [*others[:1], *tuned, *others[1:]][:FIGURES]
+    parameters = [figure for figure in others if figure.title.startswith("Parameter ")]
+    first = [*others[:1], *tuned, *(figure for figure in others[1:] if figure not in parameters)][:FIGURES]
+    return [*first, *parameters]
 
 
 def told(answer: Answer, key: str) -> bool:
@@ -242,10 +245,11 @@ HEAD = (
     "assumed and how it was measured. Written by `docs/gallery.py` from recorded runs.",
     "",
     "A claim is *reproduced* where the difference it claims is separated (95 %, paired by seed), *contradicted* where",
-    "it is separated the other way, *not separated* where the runs show neither, *not testable here* for the reason",
-    "that stands with it. Whether something learns is judged by four in five of its seeds. A figure is reproduced",
-    "where one more run here would give it (95 % prediction interval, and that no wider than two points of accuracy or",
-    "a tenth of another figure to each side). Questions of our own are answered *yes*, *no* or *open*.",
+    "it is separated the other way or far smaller than claimed, *not separated* where the runs show neither, *not",
+    "testable here* for the reason that stands with it. Whether something learns is judged by four in five of its",
+    "seeds. A figure is reproduced where one more run here would give it (95 % prediction interval, and that no wider",
+    "than two points of accuracy or a tenth of another figure to each side). Questions of our own are answered *yes*,",
+    "*no* or *open*.",
     "[Definitions](../definitions.md#published-claims).",
 )
 
@@ -255,10 +259,11 @@ def evidence(said: dict[str, Any]) -> tuple[str, str]:
     beside what the study itself asks, or why it is not testable."""
     claims, asked = ([claim for claim in said["claims"] if claim["asked"] is own] for own in (False, True))
     judged, answered = ([c for c in part if c["verdict"] not in ("", UNTESTABLE)] for part in (claims, asked))
-    published = (judged or claims)[0]["text"] if claims else ""
     found = next((claim for claim in (*judged, *answered, *claims) if claim["verdict"]), None)
+    published = claims[0]["text"] if claims else ""
     if found is None:
         return published, said["headline"]
+    published = published if found["asked"] else found["text"]
     question = f"{found['text'][:1].upper()}{found['text'][1:]} " if found["asked"] else ""
     why, *more = [found["why"]] if len(found["why"]) <= WHY else found["why"].split("; ")
     rest = f", and {len(more)} more on its page" if more else ""

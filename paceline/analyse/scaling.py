@@ -8,6 +8,7 @@ import polars as pl
 from paceline.analyse.intervals import with_interval
 from paceline.analyse.quantiles import median_place
 from paceline.analyse.ratios import medians, ratios
+from paceline.analyse.speed import spread
 from paceline.analyse.target import ALONE
 
 RATES = ("samples_per_second",)
@@ -33,19 +34,20 @@ _QUICKEST: dict[str, Any] = {
 
 
 def speedups(runs: pl.DataFrame, keys: Sequence[str], *, of: str) -> pl.DataFrame:
-    """keys..., scaling, devices, reference, n, median, low, high, pairs, speedup, efficiency, serial_fraction, stands,
-    refusal: a line a device count, fewest first; speedup, efficiency and serial_fraction have _low and _high too.
+    """keys..., scaling, devices, reference, n, median, low, high, pairs, speedup, efficiency, serial_fraction, noise,
+    stands, refusal: a line a device count, fewest first; speedup, efficiency and serial_fraction have _low and _high.
 
     `runs` has a line a run: keys..., batch_mode (global: strong scaling, per_device: weak), devices, seed, the column
-    `of` (of RATES or TIMES), oversubscribed and timing. The speedup is to the smallest count (`reference`), seed by
-    seed; efficiency divides it by devices / reference. serial_fraction: Karp and Flatt's for strong scaling,
-    Gustafson's for weak. stands: reference, gain, no gain, not shown, or refused, with the reason in `refusal`.
+    `of` (of RATES or TIMES), oversubscribed, timing and, where measured, probes as for `speeds`. The speedup is to the
+    smallest count (`reference`), seed by seed; efficiency divides it by devices / reference. serial_fraction: Karp and
+    Flatt's for strong scaling, Gustafson's for weak. noise: of the machine, as in `speeds`. stands: reference, gain, no
+    gain, not shown, or refused, with the reason in `refusal`.
     """
     groups = [*keys, "scaling"]
     tables = [_against_smallest(group, of) for _, group in _each(runs, keys, of)]
     measured = ("devices", "reference", "n", "median", "low", "high", "pairs", *_SPEEDUP)
     derived = [f"{name}{end}" for name in ("efficiency", "serial_fraction") for end in ("", "_low", "_high")]
-    return pl.concat(tables).select(*groups, *measured, *derived, "stands", "refusal")
+    return pl.concat(tables).select(*groups, *measured, *derived, "noise", "stands", "refusal")
 
 
 def gains(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
@@ -234,7 +236,12 @@ def _against_smallest(group: pl.DataFrame, of: str) -> pl.DataFrame:
     said = group.group_by("devices", maintain_order=True).agg(pl.exclude("_value", "_rate").first())
     table = said.join(medians(group, ["devices"], "_value"), on="devices", how="left", maintain_order="left")
     table = table.join(speedup, on="devices", how="left", maintain_order="left")
-    table = table.with_columns(pl.lit(first, pl.Int64).alias("reference"), _why(first, other).alias("refusal"))
+    noise = [spread(group.filter(pl.col("devices").is_in([first, count]))) for count in table["devices"]]
+    table = table.with_columns(
+        pl.lit(first, pl.Int64).alias("reference"),
+        _why(first, other).alias("refusal"),
+        pl.Series("noise", noise, pl.Float64),
+    )
     more = pl.col("devices") / pl.col("reference")
     efficiency = [(pl.col(name) / more).alias(name.replace("speedup", "efficiency")) for name in _SPEEDUP]
     ends = ("speedup", "speedup_high", "speedup_low")  # a larger speedup is a smaller serial fraction
@@ -265,8 +272,9 @@ def _serial(speedup: pl.Expr, more: pl.Expr, of: str) -> pl.Expr:
 
 
 def _stands() -> pl.Expr:
-    """A gain is above 1 by its interval and above WORTH; no gain is at most WORTH, by its interval where it has one."""
-    gain = (pl.col("speedup_low") > 1) & (pl.col("speedup") > WORTH)
+    """A gain is above 1 by its interval, above WORTH and above the machine's noise; no gain is at most WORTH, by its
+    interval where it has one."""
+    gain = (pl.col("speedup_low") > 1) & (pl.col("speedup") > pl.max_horizontal(pl.lit(WORTH), "noise"))
     none = pl.coalesce("speedup_high", "speedup") <= WORTH
     return (
         pl.when(pl.col("refusal").is_not_null())

@@ -35,19 +35,20 @@ def speeds(runs: pl.DataFrame, reference: str) -> pl.DataFrame:
 
 def _noise(timed: pl.DataFrame, reference: str) -> pl.DataFrame:
     """label, noise, _both: whether the runs of the label, and those of the reference too, were timed alone."""
-    unknown = [pl.lit(None, pl.Float64).alias(name) for name in _PROBES if name not in timed.columns]
-    unknown += [pl.lit("").alias(name) for name in ("probe_kind",) if name not in timed.columns]
-    table = timed.with_columns(unknown)
-    each = table.group_by("label", maintain_order=True).agg(pl.col("_alone").first())
-    noise = [_spread(table.filter(pl.col("label").is_in([label, reference]))) for label in each["label"]]
+    each = timed.group_by("label", maintain_order=True).agg(pl.col("_alone").first())
+    noise = [spread(timed.filter(pl.col("label").is_in([label, reference]))) for label in each["label"]]
     both = pl.col("_alone") & pl.col("_alone").filter(pl.col("label") == reference).first()
     return each.select("label", pl.Series("noise", noise, pl.Float64), both.fill_null(False).alias("_both"))
 
 
-def _spread(runs: pl.DataFrame) -> float | None:
+def spread(runs: pl.DataFrame) -> float | None:
     """The slowest probe over the fastest of the same kind, the most of any kind; None where there are none."""
-    kinds = runs.group_by("probe_kind").agg(
-        (pl.max_horizontal(_PROBES).max() / pl.min_horizontal(_PROBES).min()).alias("spread")
+    unknown = [pl.lit(None, pl.Float64).alias(name) for name in _PROBES if name not in runs.columns]
+    unknown += [pl.lit("").alias(name) for name in ("probe_kind",) if name not in runs.columns]
+    kinds = (
+        runs.with_columns(unknown)
+        .group_by("probe_kind")
+        .agg((pl.max_horizontal(_PROBES).max() / pl.min_horizontal(_PROBES).min()).alias("spread"))
     )
     most = kinds["spread"].max()
     return float(most) if isinstance(most, float) else None

@@ -246,7 +246,12 @@ FRUITS = Entry(
     classes=6,
     test=329,
     forms=("*.tar.gz",),
-    by_hand="Put a tar.gz with train/CLASS/ and test/CLASS/ there, or unpack a copy anywhere and say `folder:PATH`.",
+    by_hand=(
+        "Get it from https://www.kaggle.com/datasets/sriramr/fruits-fresh-and-rotten-for-classification; of its train "
+        "and test folders keep the originals (names that begin with rotated_by, saltandpepper, translation or "
+        "vertical_flip are copies) and put them there as one tar.gz with train/CLASS/ and test/CLASS/. Or unpack a "
+        "copy anywhere and say `folder:PATH`."
+    ),
 )
 
 CALTECH101 = Entry(

@@ -146,7 +146,8 @@ def _claims(facts: Facts, said: Published | None) -> Iterator[Sheet]:
     lines = [{"claim": claim.text, "verdict": claim.verdict, "why": claim.why} for claim in found]
     note = (
         "Paired by seed: separated as claimed (95 %, Holm-corrected where one is held against several) "
-        "is reproduced, separated the other way contradicted; yes, no and open answer what the study itself asks. "
+        "is reproduced, separated the other way or far smaller than claimed contradicted; yes, no and open answer what "
+        "the study itself asks. "
         "Each claim is one test; the table of the best corrects for all pairs and so separates fewer."
     )
     note = " ".join(filter(None, (size(facts.study), note)))

@@ -219,3 +219,14 @@ def test_what_makes_no_sense_is_an_error() -> None:
         costs(runs, [], price=0, of="seconds_per_epoch")
     with pytest.raises(ValueError, match="of is 'samples_per_second'"):
         quickest(runs, [], of="samples_per_second")
+
+
+def test_a_speedup_below_the_noise_of_the_machine_is_not_shown() -> None:
+    runs = runs_of({1: [20.0, 20.2, 19.8], 2: [13.0, 13.1, 12.9]})
+    probes = {"probe_before": 1.0, "probe_kind": "cpu"}
+    for slowest, stands in ((1.2, "gain"), (1.9, "not shown")):
+        table = runs.with_columns(
+            **{name: pl.lit(value) for name, value in probes.items()}, probe_after=pl.lit(slowest)
+        )
+        found = of(speedups(table, ["model"], of="seconds_per_epoch"), 2)
+        assert (found["stands"], found["noise"]) == (stands, pytest.approx(slowest))

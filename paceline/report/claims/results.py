@@ -1,5 +1,6 @@
 """Claims on results: which setting is best or worst, which is better than which, which are alike, where they end."""
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise as neighbours
 
@@ -57,11 +58,18 @@ def _ahead(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
     said = f"{ahead} is ahead of {behind} by {difference(pair)}{of}"
     if pair["zero"]:
         return OPEN, f"{said}; {AS_ZERO}"
-    if "by" in item and (pair["high"] if ahead == a else -pair["low"]) < float(item["by"]):
+    if "by" in item and _most(pair, ahead == a) < float(item["by"]):
         return CONTRADICTED, f"{said}; {shown(float(item['by']))} was claimed"
     if pair["p"] < ALPHA and pair["difference"] > float(item.get("within", 0.0)):
         return (REPRODUCED if ahead == a else CONTRADICTED), said
     return OPEN, f"{said}{more_seeds(pair)}"
+
+
+def _most(pair: Row, as_claimed: bool) -> float:
+    """The largest gain that one more pair of runs would show, by the 95 % prediction interval: what was published is
+    the difference of two runs."""
+    reach = (pair["high"] - pair["low"]) / 2 * math.sqrt(pair["n"] + 1)
+    return float((pair["difference"] if as_claimed else -pair["difference"]) + reach)
 
 
 def best(facts: Facts, item: Row) -> Judged:

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from paceline.analyse.scaling import GAIN, NO_GAIN, REFERENCE, REFUSED, gains, speedups
+from paceline.analyse.scaling import GAIN, NO_GAIN, REFERENCE, REFUSED, UNSHOWN, gains, speedups
 from paceline.report.names import counted, listed, quoted
 from paceline.report.scaling.runs import Scaled
 from paceline.report.scaling.tables import GOAL, SPEED, soonest
@@ -63,7 +63,9 @@ def _gain(found: Scaled, judged: dict[str, Any], table: pl.DataFrame) -> str:
     name = found.named(judged)
     of = f"{judged['scaling'].capitalize()} scaling{f' of {quoted(name)}' if name else ''}"
     words = {GAIN: "gains", NO_GAIN: "gains nothing"}
-    return f"{of} {words.get(judged['verdict'], 'is not shown to gain')}: {what}."
+    drowned = judged["verdict"] == UNSHOWN and (best["noise"] or 0.0) >= best["speedup"] > 1
+    noise = f", and the machine's own speed changed by as much, {best['noise']:.3g} times" if drowned else ""
+    return f"{of} {words.get(judged['verdict'], 'is not shown to gain')}: {what}{noise}."
 
 
 def _reaching(found: Scaled, row: dict[str, Any]) -> str:

@@ -45,7 +45,7 @@ def _speedup(found: Scaled) -> Iterator[Sheet]:
     note = (
         "Examples a second: median over seeds; speedup: to the fewest devices, seed by seed, with its 95 % interval; "
         "efficiency: speedup over what as many times the devices would give at best. "
-        f"A gain has its interval above 1 and its speedup above {WORTH:g}. "
+        f"A gain has its interval above 1, and its speedup above {WORTH:g} and the machine's noise. "
     )
     names = {"median": "examples a second"}
     yield Sheet("speedup", "What more devices gain", f"{note}{KINDS}{_refused(table)}", _gained(found, table, names))
