@@ -212,11 +212,14 @@ def overall(kept: list[dict[str, Any]]) -> str:
     """How much was trained, and what became of what was published."""
     smaller = sum(bool(said["scale"]) for said in kept)
     ended, planned = (sum(said["runs"][place] for said in kept) for place in (0, 1))
-    claims = [claim["verdict"] for said in kept for claim in said["claims"] if claim["verdict"] and not claim["asked"]]
+    judged = [(said["study"], claim) for said in kept for claim in said["claims"]]
+    claims = [claim["verdict"] for _, claim in judged if claim["verdict"] and not claim["asked"]]
+    unkept = sum(study not in records.kept() for study, claim in judged if claim["verdict"] and not claim["asked"])
+    old = f", {unkept} of them when they were trained, for their records were not kept" if unkept else ""
     return (
         f"{len(kept)} studies, {len(kept) - smaller} at full size on two CPU cores, {smaller} at a smaller one; "
         f"{ended:,} of {planned:,} runs trained. {len(claims)} verdicts on published claims: "
-        f"{summary(sorted(claims, key=VERDICTS.index))}."
+        f"{summary(sorted(claims, key=VERDICTS.index))}{old}."
     )
 
 

@@ -126,6 +126,8 @@ def load(
 def _plain(said: Any) -> Any:
     """Numbers and lists of NumPy and torch as Python's own."""
     if isinstance(said, Mapping):
+        if odd := [key for key in said if not isinstance(key, str)]:
+            raise StudyError(f"{odd[0]!r} is no key; keys are text.")
         return {key: _plain(value) for key, value in said.items()}
     if isinstance(said, (list, tuple)):
         return [_plain(value) for value in said]

@@ -46,6 +46,10 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as error:
+        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        console(stderr=True).print(f"error: {said}.", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
 
 
 @app.callback()

@@ -33,9 +33,13 @@ def data_get(
     from paceline.data import catalogue, pretrained
     from paceline.data.fetch import fetch
     from paceline.data.locate import Files
+    from paceline.errors import DataError, nearest
     from paceline.report.fetching import Fetching
 
-    wanted = pretrained.entry(name) or catalogue.entry(name)
+    name = pretrained.IMAGENET.get(name, name)
+    wanted = pretrained.entry(name) or catalogue.ENTRIES.get(name)
+    if wanted is None:
+        raise DataError(f"Nothing to fetch is called '{name}'. {nearest(name, complete.fetched(''))}")
     with Fetching(console()) as fetching:
         fetch(wanted, Files.search(data, must_exist=False).home(wanted.name), report=fetching.report)
 

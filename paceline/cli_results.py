@@ -148,12 +148,14 @@ def predict(
     Every prediction has its own check: the fit without the largest count, the mechanism against what was recorded.
     """
     from paceline.api import load, results
-    from paceline.errors import RecordError
+    from paceline.errors import RecordError, StudyError
     from paceline.execute.anatomy import anatomy
     from paceline.report.by_mechanism import by_mechanism, stated
     from paceline.report.formats import render
     from paceline.report.predicted import asked, flat, forecasts, notes, printed, read_counts
 
+    if mechanism and form != Format.text:
+        raise StudyError("the mechanism is said in text alone; leave --mechanism or --format out.", where="--format")
     links, found = stated(link, within, per_node, str(exchange)), None
     try:
         found = results(study, out=out)

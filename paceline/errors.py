@@ -12,6 +12,8 @@ All but the last are things the user can mend: the CLI exits with code 2.
 """
 
 import difflib
+import math
+import os
 from collections.abc import Iterable
 
 
@@ -84,3 +86,15 @@ def nearest(name: str, allowed: Iterable[str], listed: str = "Allowed") -> str:
     close = [meant] if meant in lower else difflib.get_close_matches(said, lower, n=1)
     hint = f"Did you mean '{lower[close[0]]}'? " if close else ""
     return f"{hint}{listed}: {', '.join(names)}."
+
+
+def number_said(variable: str, default: float) -> float:
+    """What an environment variable says; the default where it is empty or not set."""
+    said = os.environ.get(variable, "")
+    try:
+        number = float(said) if said else default
+    except ValueError:
+        number = math.nan
+    if not number >= 0:
+        raise PacelineError(f"${variable} is {said!r}; give a number from 0.")
+    return number

@@ -205,6 +205,12 @@ def test_stale_runs_are_reported_and_redone_on_request(tmp_path, study_file, pac
         (["run", "quickstart", "--set", "measure=time", "--stack"], "one run at a time; leave --stack out"),
         (["run", "quickstart", "--set", "device=cuda"], "no CUDA device"),
         (["data", "check", "mnits"], "Did you mean 'mnist'?"),
+        (["data", "get", "mnits"], "Nothing to fetch is called 'mnits'. Did you mean 'mnist'?"),
+        (["data", "check", "folder:~nobody-of-that-name/x"], "home directory"),
+        (["check", "x" * 300], "File name too long"),
+        (["check", "quickstart", "--set", "base.evaluate_every=10 steps"], "Allowed: epoch. Or a whole number."),
+        (["check", "quickstart", "--set", "scales=5", "--scale", "quick"], "scale"),
+        (["predict", "quickstart", "--devices", "4", "--mechanism", "--format", "json"], "text alone"),
         (["data", "list", "--data", "nowhere"], "nowhere"),
     ],
 )

@@ -77,7 +77,7 @@ def _row(data: Dataset, split: str, part: Split, path: Path | None) -> dict[str,
         "set": data.name,
         "split": split,
         "examples": len(part),
-        "shape": data.input_shape,
+        "shape": tuple(part.x.shape[1:]),
         "classes": data.classes,
         "fewest_a_class": None if balance is None else int(balance.min()),
         "most_a_class": None if balance is None else int(balance.max()),
@@ -134,7 +134,7 @@ def _path(part: Part, files: Files) -> Path | None:
     """Where a set is read from; None for one that is made on the spot."""
     known = entry(part.name)
     if part.name == "folder":
-        return Path(part.complete["path"]).expanduser()
+        return files.own(part.complete["path"])
     if known.forms and (form := files.seek_form(known)):
         return form if known.by_hand else form.parent
     if known.by_hand:

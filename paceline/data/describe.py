@@ -1,7 +1,6 @@
 """Every set in the catalogue, and whether it is here. Free of torch."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from paceline.data.catalogue import ENTRIES, Entry
@@ -23,7 +22,7 @@ def lacking(runs: Iterable[Run], files: Files) -> list[str]:
     known = [ENTRIES[name] for name in sorted({part.name for part in data}) if name in ENTRIES]
     states = [(entry.name, *_state(entry, files)) for entry in known]
     sets = [f"Data: {name} is {state}: {what}" for name, state, what in states if state in ("missing", "incomplete")]
-    paths = sorted({files.beside / Path(part.complete["path"]).expanduser() for part in data if part.name == "folder"})
+    paths = sorted({files.own(part.complete["path"]) for part in data if part.name == "folder"})
     sets += [f"Data: {path.absolute()} is no folder." for path in paths if not path.is_dir()]
     weights = sorted({file_of(said, model) for _, said, model in asked if said != "none"})
     return [*sets, *(f"Weights: {name} is missing{_got(name)}" for name in weights if seek(name, files) is None)]

@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from paceline.data.lock import alone
-from paceline.errors import DataError
+from paceline.errors import number_said
 
 GIGABYTES = 20.0
 ABANDONED = 86_400.0  # seconds after which an unfinished entry is nobody's
@@ -121,11 +121,4 @@ def _entries(root: Path) -> Iterator[tuple[Path, int, int]]:
 
 
 def _limit() -> float:
-    said = os.environ.get("PACELINE_CACHE_GB", "")
-    try:
-        gigabytes = float(said) if said else GIGABYTES
-    except ValueError:
-        gigabytes = math.nan
-    if not gigabytes >= 0:
-        raise DataError(f"$PACELINE_CACHE_GB is {said!r}; give a number of gigabytes.")
-    return gigabytes * 1e9
+    return number_said("PACELINE_CACHE_GB", GIGABYTES) * 1e9

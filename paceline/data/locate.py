@@ -34,6 +34,13 @@ class Files:
         roots = (first.absolute(), cache) if first else (cache,)
         return cls(roots, data.absolute() if data else cache)
 
+    def own(self, path: str) -> Path:
+        """A path that the study says."""
+        try:
+            return self.beside / Path(path).expanduser()
+        except RuntimeError as error:
+            raise DataError(f"{path}: {error}") from None
+
     def home(self, name: str) -> Path:
         """The folder that `paceline data get` fills for this set."""
         return self.writes_to / name

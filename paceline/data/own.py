@@ -16,15 +16,28 @@ NAMES = ("train_x", "train_y", "test_x", "test_y")
 
 def own_dataset(name: str, made: Any, *, labelled: bool) -> Dataset:
     """`made`: a Dataset, or simply (train_x, train_y, test_x, test_y). `labelled`: the loss needs classes."""
+    if isinstance(made, Dataset) and (odd := _odd(made)):
+        raise _gives(name, odd)
     found = _numbered(made) if isinstance(made, Dataset) else _of_arrays(name, made)
     for split, part in found.splits.items():
-        if wrong := _wrong(split, part, found.classes):
+        if wrong := _unlike(split, part, found.train) or _wrong(split, part, found.classes):
             raise _gives(name, wrong)
     if labelled and found.classes is None:
         raise _gives(
             name, "answers that are no whole numbers. For classes number them from 0; for values say loss: mse"
         )
     return replace(found, checksum=tensor_checksum(*found.splits.values()))
+
+
+def _odd(made: Dataset) -> str:
+    """What no split of a data set may be."""
+    for split, part in made.splits.items():
+        each: tuple[Any, Any] = part.x, part.y
+        if not all(isinstance(found, Tensor) for found in each):
+            return f"a {split} split that is no pair of tensors"
+        if not len(part.x):
+            return f"no {split} examples"
+    return ""
 
 
 def _numbered(made: Dataset) -> Dataset:
@@ -39,6 +52,8 @@ def _of_arrays(name: str, made: Any) -> Dataset:
     if not isinstance(made, (tuple, list)) or len(made) != len(NAMES):
         raise StudyError(f"'{name}' must return a Dataset or (train_x, train_y, test_x, test_y).", key="data")
     tensors = [_tensor(name, called, item) for called, item in zip(NAMES, made, strict=True)]
+    if single := next((called for called, found in zip(NAMES, tensors, strict=True) if not found.dim()), ""):
+        raise _gives(name, f"{single} that is a single number")
     for split, x, y in (("train", *tensors[:2]), ("test", *tensors[2:])):
         if len(x) != len(y):
             raise _gives(name, f"{len(x)} {split} examples but {len(y)} answers")
@@ -71,6 +86,15 @@ def _tensor(name: str, called: str, item: Any) -> Tensor:
     if called.endswith("y"):
         raise _gives(name, f"{called} with labels that are text; number them from 0")
     raise _gives(name, f"{called} with values that are no numbers")
+
+
+def _unlike(split: str, part: Split, train: Split) -> str:
+    if part.x.dim() < 2:
+        return f"{split} examples that are single numbers; give each a list of its own, as x.reshape(-1, 1)"
+    for what, mine, theirs in (("examples", part.x, train.x), ("answers", part.y, train.y)):
+        if mine.shape[1:] != theirs.shape[1:]:
+            return f"{split} {what} of shape {tuple(mine.shape[1:])}, but {tuple(theirs.shape[1:])} to train"
+    return ""
 
 
 def _wrong(split: str, part: Split, classes: int | None) -> str:

@@ -46,7 +46,7 @@ def file_of(weights: str, model: str) -> str:
 
 
 def _places(name: str, files: Files) -> list[Path]:
-    return [files.beside / Path(name).expanduser(), *(root / FOLDER / name for root in files.roots)]
+    return [files.own(name), *(root / FOLDER / name for root in files.roots)]
 
 
 def seek(name: str, files: Files) -> Path | None:

@@ -1,14 +1,13 @@
 """Where a run that was broken off goes on from."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paceline.errors import RecordError
+from paceline.errors import RecordError, number_said
 from paceline.record.layout import PackFolder, cannot_write
 
-CHECKPOINT_SECONDS = float(os.environ.get("PACELINE_CHECKPOINT_SECONDS", "30"))
+CHECKPOINT_SECONDS = number_said("PACELINE_CHECKPOINT_SECONDS", 30.0)
 RUN = ("model", "run")  # what a checkpoint of one run has
 
 

@@ -26,9 +26,10 @@ def label(part: Part) -> str:
 def files_hash(part: Part, folder: Path) -> str | None:
     """None where no file is known: a set that ships, one that is made, or one whose files are gone."""
     from paceline.data.imagefiles import Archive, content_of
+    from paceline.data.locate import Files
 
     if part.name == "folder":
-        return _images_hash(folder / Path(part.complete["path"]).expanduser())
+        return _images_hash(Files((), folder, folder).own(part.complete["path"]))
     if not part.own:
         return None
     found = sorted(set(_named(part, folder)))

@@ -163,7 +163,9 @@ def said(error: ValidationError) -> tuple[KeyPath, str]:
         return path, f"'{path[-1]}' is missing."
     if first["type"] == "literal_error":
         allowed = [word.strip("'") for word in first["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-        return path, f"unknown value {value!r}. {nearest(str(value), allowed)}"
+        numbers = any("_number" in str(e["loc"]) and e["input"] == value for e in errors)
+        other = " Or a whole number." if numbers else ""
+        return path, f"unknown value {value!r}. {nearest(str(value), allowed)}{other}"
     if first["type"] in _PLAINLY:
         plainly = _PLAINLY[first["type"]].format(**first.get("ctx", {}))
         return path, f"{plainly}; it is empty." if value is None else f"{plainly}, not {value!r}."
@@ -193,11 +195,11 @@ def _accept_case_list(document: Document) -> Document:
 
 def _rescale(document: Document, scale: str) -> Document:
     scales = document.data.get("scales") if isinstance(document.data, dict) else None
-    if not isinstance(scales, dict) or not isinstance(scales.get(scale), dict):
-        raise document.error(
-            ("scales",),
-            f"no scale '{scale}' here. {nearest(scale, scales or {}) if scales else 'The study has none.'}",
-        )
+    if not isinstance(scales, dict) or scale not in scales:
+        known = nearest(scale, scales) if isinstance(scales, dict) and scales else "The study has none."
+        raise document.error(("scales",), f"no scale '{scale}' here. {known}")
+    if not isinstance(scales[scale], dict):
+        raise document.error(("scales", scale), f"a scale is a mapping of settings, not {scales[scale]!r}.")
     for key in sorted(scales[scale], key=lambda key: key.count(".")):  # a part before what is set inside it
         document = override(document, key, scales[scale][key], document.where(("scales", scale, key)))
     return document

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from paceline.data import entries
-from paceline.errors import DataError
+from paceline.errors import DataError, PacelineError
 
 
 def maker(value, n=10, calls=None):
@@ -105,7 +105,7 @@ def test_use_keeps_an_entry_young(get, tmp_path, monkeypatch):
 @pytest.mark.parametrize("said", ["much", "nan", "-1"])
 def test_a_limit_that_is_no_number_is_refused(get, monkeypatch, said):
     monkeypatch.setenv("PACELINE_CACHE_GB", said)
-    with pytest.raises(DataError, match=rf"\$PACELINE_CACHE_GB is '{said}'; give a number"):
+    with pytest.raises(PacelineError, match=rf"\$PACELINE_CACHE_GB is '{said}'; give a number"):
         get("k", maker(1))
 
 

@@ -31,6 +31,9 @@ def test_four_arrays_lists_or_tensors():
         ((X, Y + 1, X, Y + 1), "labels that begin at 1; number classes from 0"),
         ((X, np.array(list("abca")), X, Y), "train_y with labels that are text; number them from 0"),
         ((X.astype(str), Y, X, Y), "train_x with values that are no numbers"),
+        ((X, Y, X[:, :2], Y), r"test examples of shape .2,., but .3,. to train"),
+        ((X[:, 0], Y, X[:, 0], Y), "train examples that are single numbers; give each a list of its own"),
+        ((X, Y, 5.0, Y), "test_x that is a single number"),
         (([[1], [1, 2], [3], [4]], Y, X, Y), "train_x that is no array of numbers"),
         ((X, Y, np.where(X.cumsum().reshape(X.shape) > 9, np.nan, X), Y), "NaN or infinite values, 1 of 4"),
         (
@@ -42,6 +45,24 @@ def test_four_arrays_lists_or_tensors():
 def test_what_cannot_be_learnt_from_is_refused(made, words):
     with pytest.raises(StudyError, match=f"'my:set' (gives )?.*{words}"):
         own_dataset("my:set", made, labelled=True)
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        (Split(torch.ones(0, 3), torch.zeros(0).long()), "no test examples"),
+        (Split(np.ones((2, 3)), torch.zeros(2).long()), "a test split that is no pair of tensors"),
+    ],
+)
+def test_odd_splits_of_a_data_set_are_refused(test, words):
+    train = Split(torch.ones(2, 3), torch.tensor([0, 1]))
+    with pytest.raises(StudyError, match=f"'my:set' gives {words}"):
+        own_dataset("my:set", Dataset("mine", train, None, test, 2, "made"), labelled=True)
+
+
+def test_answers_of_other_widths_are_refused():
+    with pytest.raises(StudyError, match=r"test answers of shape .2,., but .3,. to train"):
+        own_dataset("my:set", (X, X, X, X[:, :2]), labelled=False)
 
 
 def test_values_of_a_regression_are_finite():

@@ -1,7 +1,5 @@
 """The user's own images: a folder with a sub-folder for each class."""
 
-from pathlib import Path
-
 import numpy as np
 
 from paceline.data.dataset import Dataset
@@ -19,7 +17,7 @@ def folder(
 
     Sub-trees train/ and test/ (and val/ or validation/) are the splits. Else shares are held out, by class.
     """
-    root = files.beside / Path(path).expanduser()
+    root = files.own(path)
     found = find(root)
     name = f"folder:{path}"
     images = decoded(name, Tree(root, found.names), size)

@@ -16,7 +16,7 @@ import torch.distributed as dist
 import torch.distributed.nn.functional  # imported later it would keep the group then there, which could not be left
 from torch import Tensor
 
-from paceline.errors import DeviceError
+from paceline.errors import DeviceError, number_said
 from paceline.train.parallel import meeting
 
 HANG_SECONDS = 120.0
@@ -117,7 +117,7 @@ def gathered(kind: str, devices: int, room: str = "team") -> Iterator[Team]:
 
 def hang_seconds() -> float:
     """After which a process without a word is taken for lost."""
-    return float(os.environ.get("PACELINE_HANG_SECONDS", HANG_SECONDS))
+    return number_said("PACELINE_HANG_SECONDS", HANG_SECONDS)
 
 
 def lost(error: BaseException) -> bool:
