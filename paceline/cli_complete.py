@@ -47,7 +47,7 @@ def keys(ctx: typer.Context, incomplete: str) -> list[str]:
     places += [mapping(case) for case in mapping(said.get("cases")).values()]
     places += [mapping(place.get("tune")) for place in places]
     names = dict.fromkeys((*(name for place in places for name in place), *FIELDS))
-    return [f"{name}=" for name in _beginning(names, incomplete) if name not in ("tune", "trial")]
+    return [f"{name}=" for name in _beginning(names, incomplete) if name != "tune"]
 
 
 def data_sets(incomplete: str) -> list[str]:

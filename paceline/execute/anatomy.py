@@ -30,7 +30,7 @@ ROUNDS = 2  # of all profiles; of each the quickest counts, for a machine is now
 SECONDS = 1.5  # of steps for each profile of a round
 MESSAGES_SECONDS = 3.0
 PATIENCE = 300.0  # after which a measurement is given up
-_UNFELT = ("seed", "trial", "lr", "steps", "epochs", "evaluate_every", "early_stop", "schedule", "warmup")  # by a step
+_UNFELT = ("seed", "lr", "steps", "epochs", "evaluate_every", "early_stop", "schedule", "warmup")  # by a step
 _SHARING = ("devices", "batch", "batch_mode", "lr_scale")  # said by the batches
 
 

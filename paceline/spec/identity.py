@@ -14,7 +14,7 @@ from paceline.spec.run import Run
 
 FORMAT = 1
 _DEFAULTS = {name: field.default for name, field in sorted(Run.model_fields.items())}
-_SETTING = {name: default for name, default in _DEFAULTS.items() if name not in ("seed", "trial")}
+_SETTING = {name: default for name, default in _DEFAULTS.items() if name != "seed"}
 
 
 def plain(run: Run) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def _plain(value: Any) -> Any:
 
 
 def setting_hash(run: Run) -> Any:
-    """The hash of everything but seed and trial, ready to be continued by `repeat_id`."""
+    """The hash of everything but the seed, ready to be continued by `repeat_id`."""
     said = run.__dict__
     words = [_word(name, said[name]) for name, default in _SETTING.items() if said[name] is not default]
     return hashlib.sha256(f"{FORMAT};{''.join(words)}".encode())
@@ -47,11 +47,11 @@ def _spell(name: str, value: Any) -> str:
 _spell_once = functools.lru_cache(maxsize=100_000)(_spell)
 
 
-def repeat_id(setting: Any, seed: int, trial: int = 0) -> str:
+def repeat_id(setting: Any, seed: int) -> str:
     digest = setting.copy()
-    digest.update(f"{seed};{trial}".encode())
+    digest.update(f"{seed};0".encode())  # the 0 is in every id that was ever given
     return str(digest.hexdigest()[:16])
 
 
 def run_id(run: Run) -> str:
-    return repeat_id(setting_hash(run), run.seed, run.trial)
+    return repeat_id(setting_hash(run), run.seed)

@@ -215,7 +215,6 @@ class Run(Frozen):
         "else none",
     )
     seed: Whole = Field(0, ge=0, le=10**18, description="the first seed; only in base")
-    trial: Whole = Field(0, ge=0, description="repetition of a timing with the same seed")
 
     @property
     def global_batch(self) -> int | str:

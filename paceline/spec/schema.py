@@ -21,7 +21,7 @@ _AT = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclus
 
 def schema() -> dict[str, Any]:
     run = _plain(Run.model_json_schema())
-    fields = {name: _field(name, said) for name, said in run["properties"].items() if name != "trial"}
+    fields = {name: _field(name, said) for name, said in run["properties"].items()}
     dotted = f"^({'|'.join((*PARTS, *GROUPS))})\\."
     closed: dict[str, Any] = {"type": "object", "additionalProperties": False}
     settings = {**closed, "properties": fields, "patternProperties": {dotted: {}}}

@@ -12,7 +12,6 @@ from paceline.spec.full import alike, within
 from paceline.spec.override import override, read_value
 from paceline.spec.run import FIELDS, GROUPS, PARTS, Frozen, Number, Whole
 
-_SETTINGS = tuple(name for name in FIELDS if name != "trial")
 _NESTED = (*PARTS, *GROUPS)
 _SIZE = "the size '{}'"
 MAX_RUNS = 1_000_000
@@ -208,7 +207,7 @@ def _rescale(document: Document, scale: str) -> Document:
 def _refuse_unknown(document: Document, path: KeyPath, data: dict[str, Any], allowed: Any) -> None:
     for key in data:
         if key not in allowed:
-            misplaced = not path and SYNONYMS.get(key, key).partition(".")[0] in _SETTINGS
+            misplaced = not path and SYNONYMS.get(key, key).partition(".")[0] in FIELDS
             hint = f"It is a setting of a run: say it in base, as {SYNONYMS.get(key, key)}." if misplaced else ""
             raise document.error((*path, key), f"unknown key '{key}'. {hint or nearest(key, allowed)}")
 
@@ -252,10 +251,10 @@ def _check_keys(document: Document, path: KeyPath, settings: dict[str, Any]) -> 
         head, dot, rest = key.partition(".")
         if key == "seed" and path[0] != "base":
             raise document.error((*path, key), "seeds are no axis; say repeat: N.")
-        if head not in _SETTINGS:
+        if head not in FIELDS:
             meant = SYNONYMS.get(head, head)
             hint = f"{meant} is said of the whole study: beside base, not in it." if meant in Study.model_fields else ""
-            raise document.error((*path, key), f"unknown key '{key}'. {hint or nearest(head, _SETTINGS)}")
+            raise document.error((*path, key), f"unknown key '{key}'. {hint or nearest(head, FIELDS)}")
         if dot and (head not in _NESTED or not rest.isidentifier()):
             raise document.error((*path, key), f"'{head}' has no '{rest}'; dotted keys go into {', '.join(_NESTED)}.")
 

@@ -8,7 +8,7 @@ from paceline.spec.whole import is_whole
 
 WHOLE = {
     *("warmup", "finetune_after", "image_size", "batch", "subset", "steps", "evaluate_every", "loader", "accumulate"),
-    *("threads", "devices", "noise_every", "seed", "trial"),
+    *("threads", "devices", "noise_every", "seed"),
 }
 INSIDE = {"subset.size", "early_stop.patience", "augment.crop", "augment.cutout", "loader.workers", "loader.prefetch"}
 

@@ -20,7 +20,7 @@ from paceline.spec import Run
 NOTHING = 1e-15  # a difference that rounding makes of none
 KEPT, OPEN, LOST = "kept", "open", "lost"
 LEARNING = {"optimizer", "lr", "schedule", "warmup", "weights", "base_lr", "lr_scale", "order", "normalize", "loss",
-            "clip_norm", "clip_value", "seed", "trial"}  # fmt: skip
+            "clip_norm", "clip_value", "seed"}  # fmt: skip
 LENGTH = {"epochs", "steps", "subset", "early_stop", "evaluate_every", "noise_every"}
 
 
