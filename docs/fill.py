@@ -6,8 +6,8 @@ Between these two lines of a page stands what the data say, and nothing typed:
                                      `size`: how it was trained; `claims`, `best`, ...: one of its tables
     <!-- end -->
 
-`<!-- made: all overall -->` is what became of all of them, `<!-- made: bench SECTION LINE ... -->` a table of these
-lines (by their first words) of docs/benchmarks.json.
+`<!-- made: all overall -->` is what became of all of them, `<!-- made: bench {"SECTION": ["LINE", ...]} -->` a table of
+these lines (by their first words) of docs/benchmarks.json.
 """
 
 import json

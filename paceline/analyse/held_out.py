@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-SMOOTH = 5  # rows of the centred moving mean
+WINDOW = 5  # rows of the trailing mean
 _NORMAL = 1.4826  # median absolute value -> standard deviation, for normal noise
 
 
@@ -44,11 +44,11 @@ def noise(value: pl.Expr) -> pl.Expr:
     return (second * (_NORMAL / 6**0.5)).fill_null(0.0)
 
 
-def smoothed(value: pl.Expr, window: int = SMOOTH) -> pl.Expr:
+def smoothed(value: pl.Expr, window: int) -> pl.Expr:
     """Centred moving mean; at the ends, of the rows there are."""
     return value.rolling_mean(window, min_samples=1, center=True)
 
 
-def trailing(value: pl.Expr, window: int = SMOOTH) -> pl.Expr:
-    """Mean of the last `window` rows up to each; null before there are so many. Its last value is the curve's end."""
-    return value.rolling_mean(window)
+def trailing(value: pl.Expr) -> pl.Expr:
+    """Mean of the last WINDOW rows up to each; null before there are so many. Its last value is the curve's end."""
+    return value.rolling_mean(WINDOW)

@@ -40,7 +40,7 @@ def estimates(norms: pl.DataFrame) -> pl.DataFrame:
     return norms.with_columns(gradient.alias("gradient"), trace.alias("trace"))
 
 
-def noise_scale(norms: pl.DataFrame, *, seed: int = 0) -> NoiseScale:
+def noise_scale(norms: pl.DataFrame) -> NoiseScale:
     """The ratio of the means over steps, with a block bootstrap over steps: neighbours are drawn together.
 
     `norms` as for `estimates`, a line a measured step in order; lines that are not finite do not count.
@@ -58,7 +58,7 @@ def noise_scale(norms: pl.DataFrame, *, seed: int = 0) -> NoiseScale:
     if n < FEWEST:
         few = f"no interval: {n} steps are too few, {FEWEST} are needed"
         return NoiseScale(n, gradient, trace, scale, None, None, few)
-    low, high = np.quantile(_drawn(gradients, traces, seed), ENDS, method="inverted_cdf")
+    low, high = np.quantile(_drawn(gradients, traces), ENDS, method="inverted_cdf")
     return NoiseScale(n, gradient, trace, scale, float(low), float(high) if math.isfinite(high) else None, None)
 
 
@@ -72,11 +72,11 @@ def step_efficiency(batch: float, useful_batch: float) -> float:
     return 1 / (1 + useful_batch / batch)
 
 
-def _drawn(gradients: Array, traces: Array, seed: int) -> Array:
+def _drawn(gradients: Array, traces: Array) -> Array:
     """Ratios of means of blocks of n^(1/3) neighbouring steps, drawn with replacement; infinite where no gradient."""
     n = len(gradients)
     length = max(round(n ** (1 / 3)), 1)
-    starts = np.random.default_rng(seed).integers(0, n, (DRAWS, math.ceil(n / length)))
+    starts = np.random.default_rng(0).integers(0, n, (DRAWS, math.ceil(n / length)))
     means = [_block_means(values, length)[starts].mean(1) for values in (gradients, traces)]
     positive = means[0] > 0
     ratio = np.maximum(means[1], 0) / np.where(positive, means[0], 1.0)

@@ -1,4 +1,4 @@
-"""The quantiles and probabilities of the statistics, as arrays: the one door to scipy."""
+"""The quantiles and probabilities of the statistics, as arrays."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,10 +7,10 @@ from scipy import special, stats  # type: ignore[import-untyped]
 Array = NDArray[np.float64]
 
 
-def t_quantile(n: Array, alpha: float = 0.05) -> Array:
-    """Two-sided quantile of Student's t for n values, n - 1 degrees of freedom; NaN below n = 2."""
+def t_quantile(n: Array) -> Array:
+    """Two-sided 95 % quantile of Student's t for n values, n - 1 degrees of freedom; NaN below n = 2."""
     freedom = np.where(n > 1, n - 1.0, np.nan)
-    return np.asarray(special.stdtrit(freedom, 1 - alpha / 2), np.float64)
+    return np.asarray(special.stdtrit(freedom, 0.975), np.float64)
 
 
 def t_tail(n: Array, t: Array) -> Array:

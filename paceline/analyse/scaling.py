@@ -133,7 +133,7 @@ def quickest(runs: pl.DataFrame, keys: Sequence[str], *, of: str = "seconds_to_t
     groups = [*keys, "scaling"]
     lines = []
     for _, group in _each(runs, keys, of):
-        lines.append(group.select(groups).row(0, named=True) | _quickest(group, of))
+        lines.append(group.select(groups).row(0, named=True) | _quickest(group))
     kinds: dict[str, Any] = {name: runs.schema[name] for name in keys} | {"scaling": pl.String}
     return pl.DataFrame(lines, schema=kinds | _QUICKEST)
 
@@ -298,7 +298,7 @@ def _verdict(stands: list[str]) -> str:
     return NO_GAIN if set(judged) == {NO_GAIN} else UNSHOWN
 
 
-def _quickest(group: pl.DataFrame, of: str) -> dict[str, Any]:
+def _quickest(group: pl.DataFrame) -> dict[str, Any]:
     refused = group.filter(pl.col("refusal").is_not_null()).unique("devices", maintain_order=True)
     why = "; ".join(f"{_count(row['devices'])}: {row['refusal']}" for row in refused.iter_rows(named=True)) or None
     table = medians(group.filter(pl.col("refusal").is_null()), ["devices"], "_value").drop_nulls("median")

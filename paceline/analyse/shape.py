@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from paceline.analyse.held_out import SMOOTH, curve, noise, trailing
+from paceline.analyse.held_out import WINDOW, curve, noise, trailing
 
 MIN_ROWS = 5  # fewer measured rows are not judged
 TAIL = 4  # the window is the last quarter of the rows,
@@ -45,21 +45,21 @@ def _whole(table: pl.DataFrame) -> pl.DataFrame:
     """Start, best, end and noise of the whole curve, and the train loss just after the best and at the end."""
     mean = trailing(pl.col("y"))
     best = mean.arg_min()
-    after = pl.col("t").reverse().rolling_mean(SMOOTH, min_samples=1).reverse()
+    after = pl.col("t").reverse().rolling_mean(WINDOW, min_samples=1).reverse()
     return table.group_by("run").agg(
         pl.col("n", "first", "log").first(),
         (pl.col("on") + " " + pl.col("of")).first().alias("name"),
-        pl.col("value").tail(SMOOTH).mean().alias("final"),
-        pl.col("step").get(best - SMOOTH // 2, null_on_oob=True).alias("best_step"),
+        pl.col("value").tail(WINDOW).mean().alias("final"),
+        pl.col("step").get(best - WINDOW // 2, null_on_oob=True).alias("best_step"),
         pl.col("y").first().alias("start"),
         mean.last().alias("end"),
         mean.min().alias("best"),
         noise(pl.col("y")).alias("noise"),
         after.get(best + 1, null_on_oob=True).alias("train_best"),
-        pl.col("t").tail(SMOOTH).mean().alias("train_end"),
+        pl.col("t").tail(WINDOW).mean().alias("train_end"),
         noise(pl.col("t").drop_nulls()).alias("train_noise"),
         pl.col("right").first().alias("right_start"),
-        pl.col("right").tail(SMOOTH).mean().alias("right_end"),
+        pl.col("right").tail(WINDOW).mean().alias("right_end"),
     )
 
 

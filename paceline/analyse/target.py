@@ -7,7 +7,7 @@ import polars as pl
 from paceline.analyse.held_out import curve, higher_is_better
 from paceline.analyse.quantiles import median_place
 
-ENDED = ("done", "diverged", "failed")
+OVER = ("done", "diverged", "failed")
 ALONE = "train them one by one (--jobs 1 --no-stack, or measure: time), into another --out"
 _COSTS = ("steps", "epochs", "examples", "seconds")
 
@@ -19,7 +19,7 @@ def to_target(rows: pl.DataFrame, runs: pl.DataFrame, by: Sequence[str], *, metr
     on test: the Kaplan-Meier median, null if fewer than half did. low, high: 95 % interval of the median of steps by
     order statistics from six runs on, the range below; null where censored.
     """
-    ended = runs.filter(pl.col("status").is_in(ENDED)).select("run", *by, "timing", "status")
+    ended = runs.filter(pl.col("status").is_in(OVER)).select("run", *by, "timing", "status")
     hits = _first_hits(rows, metric, target).join(ended.filter(pl.col("status") == "done"), on="run", how="semi")
     each = ended.drop("status").join(hits, on="run", how="left", maintain_order="left")
     keys = list(by) or ["_all"]

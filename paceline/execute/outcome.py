@@ -7,7 +7,7 @@ from paceline.errors import StudyError
 from paceline.execute import datasets, neighbours
 from paceline.execute.job import Job
 from paceline.record.layout import PackFolder
-from paceline.record.writer import PackWriter, read_statuses
+from paceline.record.writer import OVER, PackWriter, read_statuses
 from paceline.spec import Run
 
 
@@ -82,7 +82,7 @@ def timing(job: Job, before: str) -> str:
 def note_turnaround(name: str, folder: PackFolder, seconds: float) -> bool:
     """How long a run took from the start of its processes to their end; False if it has not ended."""
     status = read_statuses(folder).get(name, {})
-    if status.get("status") not in ("done", "diverged", "failed"):
+    if status.get("status") not in OVER:
         return False
     with PackWriter(folder) as writer:
         writer.status(name, **{**status, "turnaround_seconds": seconds})

@@ -23,7 +23,6 @@ from paceline.spec import Run
 
 RESTARTS = 3
 LOOK_SECONDS = 0.2
-_Said = tuple[bool, Event | None]
 
 
 def train_spread(name: str, run: Run, folder: PackFolder, job: Job, stop: Stop) -> Iterator[Event]:

@@ -6,13 +6,13 @@ from pydantic import ValidationError
 
 from paceline.execute.job import Job
 from paceline.record.layout import PackFolder, read_json, unreadable
-from paceline.record.writer import ENDED, read_statuses
+from paceline.record.writer import ENDED, OVER, read_statuses
 from paceline.spec import Run, run_id
 
 
 def missing(folder: PackFolder, job: Job) -> list[tuple[str, Run]]:
     statuses = read_statuses(folder)
-    over = ENDED if job.retry_failed else (*ENDED, "failed")
+    over = ENDED if job.retry_failed else OVER
     return [
         (name, run)
         for name, run in runs_of(folder)

@@ -13,7 +13,7 @@ from paceline.spec import Part, Run
 from paceline.spec.argument import ArgumentError
 from paceline.spec.expression import batch_size
 from paceline.spec.parts import TABLE
-from paceline.spec.run import MAX_EPOCHS_WALKED, Subset, embeds
+from paceline.spec.run import MAX_EPOCHS_WALKED, Subset, by_epoch, embeds, steps_between
 from paceline.spec.window import steps_in_epoch, stride
 
 CORE_FLOPS = 70e9  # operations a second that one core gives
@@ -247,10 +247,10 @@ def _walk_steps(steps: int, pool: int, at: Callable[[int], tuple[int, int]]) -> 
 
 
 def _evaluations(run: _Sizes, steps: int, pool: int) -> int:
-    if run.evaluate_every == "epoch" or (run.evaluate_every is None and run.epochs is not None):
+    if by_epoch(run):
         width = min(batch_size(run.global_batch, 0), pool)
         return max(1, round(run.epochs or steps * width / pool))
-    return math.ceil(steps / (int(run.evaluate_every or 0) or max(1, steps // 20)))
+    return math.ceil(steps / steps_between(run, steps))
 
 
 def _dense(*widths: int) -> Shape:

@@ -11,7 +11,8 @@ from paceline.record.layout import FORMAT, PackFolder, cannot_write, read_json, 
 from paceline.record.shapes import Shape, count, misfit, named, number, text
 
 ENDED = ("done", "diverged")
-STATUSES = ("queued", "running", *ENDED, "failed", "interrupted")
+OVER = (*ENDED, "failed")
+STATUSES = ("queued", "running", *OVER, "interrupted")
 _DETAILS: dict[str, Shape] = {
     **dict.fromkeys(("reason", "traceback", "timing", "data"), text),
     "sources": named(text),

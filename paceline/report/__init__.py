@@ -1,1 +1,1 @@
-"""Tables (and, in time, charts and pages) from what is recorded."""
+"""What is recorded, in sentences, tables, charts and pages."""

@@ -23,6 +23,7 @@ from paceline.analyse.verdicts import verdicts
 from paceline.plan.expand import expand
 from paceline.record.layout import StudyFolder
 from paceline.record.reader import read_machines
+from paceline.record.writer import OVER
 from paceline.report.names import ALONE, Columns, columns, with_labels
 from paceline.report.results import shown
 from paceline.report.timing.measured import Usage, measure
@@ -31,7 +32,6 @@ from paceline.spec import Run, Study
 
 MOST_PAIRED = 40  # compared settings that are held against each other; beyond, the best so many
 ALIKE = 1e-9  # a spread over seeds below this share of the mean is rounding
-OVER = ("done", "diverged", "failed")
 
 
 class Recorded(Protocol):

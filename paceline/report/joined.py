@@ -12,6 +12,7 @@ import polars as pl
 from paceline.analyse.likeforlike import PAIRS
 from paceline.errors import RecordError
 from paceline.record.layout import StudyFolder
+from paceline.record.writer import OVER
 from paceline.report.names import counted
 from paceline.report.sides import Member, Side, described, measured, read, records
 from paceline.spec import Run
@@ -237,7 +238,7 @@ def _absent(letter: str, other: str, here: list[Member], there: list[Member]) ->
 
 
 def _began(*members: Member | None) -> bool:
-    return any(member and member.status in ("done", "diverged", "failed") for member in members)
+    return any(member and member.status in OVER for member in members)
 
 
 def _own(run: Run) -> list[str]:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import polars as pl
 
 from paceline.plan.cost import facts_of
+from paceline.record.writer import OVER
 from paceline.report.columns import GB
-from paceline.report.facts import OVER, Facts
+from paceline.report.facts import Facts
 from paceline.report.names import listed
 from paceline.spec import Run
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from paceline.plan.expand import Trial
 from paceline.record.reader import SCHEMA, PackState, RunState, states
+from paceline.record.writer import OVER
 from paceline.spec import Study
 
 _SPENT = ("step", "seconds", "wall_seconds")
@@ -140,7 +141,7 @@ def setting_table(study: Study, runs: pl.DataFrame) -> pl.DataFrame:
     values.insert(1, _rounded(pl.col(metric).filter(done).std(), f"{metric} sd"))
     if validated:
         values.append(_rounded(pl.col(f"validation_{metric}").filter(done).mean(), f"validation {metric}"))
-    ended = [(pl.col("status") == status).sum().alias(status) for status in ("done", "diverged", "failed")]
+    ended = [(pl.col("status") == status).sum().alias(status) for status in OVER]
     runs, keys = (runs, keys) if keys else (runs.with_columns(study=pl.lit(study.name)), ["study"])
     table = runs.group_by(keys, maintain_order=True).agg(*values, *ended, pl.len().alias("runs"))
     tunes = bool(study.tune) or any(case.get("tune") for case in study.cases.values())

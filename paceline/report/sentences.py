@@ -5,7 +5,8 @@ from typing import Any
 import polars as pl
 
 from paceline.analyse.pairs import MOST
-from paceline.report.facts import MOST_PAIRED, OVER, Facts
+from paceline.record.writer import OVER
+from paceline.report.facts import MOST_PAIRED, Facts
 from paceline.report.names import counted, listed, quoted, words
 from paceline.report.results import shown
 from paceline.report.terminal import duration
@@ -55,7 +56,7 @@ def value(facts: Facts, row: Row) -> str:
 
 
 def _nothing(facts: Facts) -> str:
-    total, ended = facts.runs["run"].n_unique(), facts.count("done", "diverged", "failed")
+    total, ended = facts.runs["run"].n_unique(), facts.count(*OVER)
     if not ended:
         return f"There is no answer yet: none of {counted(total, 'run')} has ended."
     if done := facts.count("done"):
@@ -180,7 +181,7 @@ def _sentence(parts: list[str]) -> str:
 
 
 def _ended(facts: Facts) -> list[str]:
-    total, ended = facts.runs["run"].n_unique(), facts.count("done", "diverged", "failed")
+    total, ended = facts.runs["run"].n_unique(), facts.count(*OVER)
     parts = [f"{total - ended:,} of {total:,} runs {_left(facts)}{_untried(facts)}"] if ended < total else []
     for status in ("diverged", "failed"):
         if count := facts.count(status):

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from paceline.execute.events import Event
+from paceline.record.writer import ENDED
 
 LINE_SECONDS = 10.0
 
@@ -38,7 +39,7 @@ class Tally:
         elif event.kind == "ended":
             self.running.pop(event.run, None)
             self.ended[event.status] = self.ended.get(event.status, 0) + 1
-            self.done += event.status in ("done", "diverged")
+            self.done += event.status in ENDED
             self._steps.pop(event.run, None)
             if event.status == "done":
                 self._consider(event)

@@ -1,7 +1,7 @@
 """A Run: one training, complete. Frozen, no unknown keys; every field has its line here."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
@@ -234,6 +234,25 @@ def embeds(run: Run) -> bool:
     """Whether a frozen base makes the same of every image each time, so that it needs to be asked only once."""
     unchanging = run.freeze == "base" and run.finetune_after is None and run.augment is None
     return unchanging and run.model.entry is not None and run.model.entry.features > 0
+
+
+class Evaluated(Protocol):
+    """What says when a run is evaluated."""
+
+    @property
+    def evaluate_every(self) -> int | str | None: ...
+    @property
+    def epochs(self) -> float | None: ...
+
+
+def by_epoch(run: Evaluated) -> bool:
+    """Whether it is evaluated at the end of each epoch."""
+    return run.evaluate_every == "epoch" or (run.evaluate_every is None and run.epochs is not None)
+
+
+def steps_between(run: Evaluated, total: int) -> int:
+    """Two evaluations of a run of so many steps that is not evaluated by the epoch; unsaid, 20 times a run."""
+    return int(run.evaluate_every or 0) or max(1, total // 20)
 
 
 def construct(values: dict[str, Any]) -> Run:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from paceline.spec import Run
+from paceline.spec.run import by_epoch, steps_between
 from paceline.train.clock import Clock
 from paceline.train.evaluate import Score
 from paceline.train.examine import Examined
@@ -86,9 +87,7 @@ class Outcome:
 
 def due(run: Run, step: int, total: int, ends_epoch: bool) -> bool:
     """Whether to evaluate after this step. Unsaid: each epoch when counting epochs, else 20 times a run."""
-    if run.evaluate_every == "epoch" or (run.evaluate_every is None and run.epochs is not None):
-        return ends_epoch
-    return step % (run.evaluate_every or max(1, total // 20)) == 0
+    return ends_epoch if by_epoch(run) else step % steps_between(run, total) == 0
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def _may_say(seen: Seen, row: Row, column: str) -> bool:
 
 def _advice(seen: Seen, row: Row, first: Row, column: str) -> Advice:
     label, gain = row["label"], Gain(row["ratio"], row["ratio_low"], row["ratio_high"], row["pairs"], _of(seen, column))
-    kept, most = _kept(seen, label) if column == WHOLE else _met(seen, row, first, column)
+    kept, most = _kept(seen, label) if column == WHOLE else _met(seen, row, column)
     return Advice(
         TIME if kept == KEPT else TRADE,
         f"{seen.instead(label, seen.first)}{loses(seen, seen.change(label, seen.first), kept)}",
@@ -98,14 +98,14 @@ def _kept(seen: Seen, label: str) -> tuple[str, str]:
     return (OPEN, max(most, LIKELY, key=SURE.index)) if kept == KEPT and met else (kept, most)
 
 
-def _met(seen: Seen, row: Row, first: Row, column: str) -> tuple[str, str]:
+def _met(seen: Seen, row: Row, column: str) -> tuple[str, str]:
     """What meets the goal has the same result, unless it goes on and is shown to end worse."""
     kept, _ = seen.kept(row["label"], seen.first)
     worse = kept == LOST and not seen.facts.stops_at_goal
-    return LOST if worse else KEPT, _by_grid(seen, row, first, column)
+    return LOST if worse else KEPT, _by_grid(seen, row, column)
 
 
-def _by_grid(seen: Seen, row: Row, first: Row, column: str) -> str:
+def _by_grid(seen: Seen, row: Row, column: str) -> str:
     """The goal is seen at evaluations alone: the first may have met it up to one of them sooner than it was seen to."""
     steps = seen.hits.filter(pl.col("label") == seen.first)["goal_steps"].median()
     early = 1 - _grid(seen, seen.first) / float(steps or 1)  # type: ignore[arg-type]

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from paceline.record.writer import OVER
 from paceline.report.advice.allowed import beyond
 from paceline.report.advice.kinds import ENOUGH, HINT, KNOW, LIKELY, Advice
 from paceline.report.advice.prices import asked, each, spent
 from paceline.report.advice.seen import Seen
-from paceline.report.facts import OVER
 from paceline.report.names import counted, listed, plain
 from paceline.report.noise import STRETCHES, noise_table
 from paceline.report.results import shown

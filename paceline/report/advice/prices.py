@@ -2,10 +2,10 @@
 
 import polars as pl
 
+from paceline.record.writer import OVER
 from paceline.report.advice.kinds import interval
 from paceline.report.advice.seen import KEPT, Change, Seen
 from paceline.report.columns import GB
-from paceline.report.facts import OVER
 from paceline.report.methods import totals
 from paceline.report.names import counted
 from paceline.report.results import shown

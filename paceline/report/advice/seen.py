@@ -9,8 +9,9 @@ import polars as pl
 from paceline.analyse.speed import speeds
 from paceline.analyse.target import to_target
 from paceline.analyse.tradeoff import MARGIN
+from paceline.record.writer import OVER
 from paceline.report.advice.kinds import HINT, LIKELY, SHOWN
-from paceline.report.facts import OVER, Facts
+from paceline.report.facts import Facts
 from paceline.report.names import quoted, words
 from paceline.report.results import shown
 from paceline.report.scaling.runs import Scaled

@@ -6,6 +6,7 @@ import polars as pl
 
 from paceline.analyse.scaling import REFUSED, UNSHOWN, WORTH, speedups
 from paceline.analyse.speed import NOISY
+from paceline.record.writer import ENDED
 from paceline.report.advice.faster import TO_GOAL, WHOLE, where
 from paceline.report.advice.kinds import ENOUGH, Unsaid
 from paceline.report.advice.learn import FAR, on_gpu
@@ -85,7 +86,7 @@ def best(seen: Seen) -> Iterator[Unsaid]:
 def seconds(seen: Seen) -> Iterator[Unsaid]:
     """Times that may not be compared, and those that the noise of the machine or the spread of seeds hides."""
     facts = seen.facts
-    ended = facts.runs.filter(pl.col("status").is_in(["done", "diverged"])).unique("run")
+    ended = facts.runs.filter(pl.col("status").is_in(ENDED)).unique("run")
     ended = ended.with_columns(pl.col("timing").fill_null("not timed"))
     shared = ended.filter(~pl.col("timing").is_in(["exclusive", "oversubscribed"]))
     if shared.height:

@@ -4,6 +4,7 @@ import polars as pl
 
 from paceline.analyse.curves import ROUNDING, best_step
 from paceline.analyse.shape import FLOOR
+from paceline.record.writer import ENDED
 from paceline.report.claims.values import (
     CONTRADICTED,
     OPEN,
@@ -38,7 +39,7 @@ def learns(facts: Facts, item: Row) -> Judged:
 def _learnt(facts: Facts, rows: list[Row], wanted: bool) -> Judged:
     """Whether the seeds of every setting named learn (or do not): see MOST, FAILED and FAR."""
     found = pl.concat([settings_of(facts, row).select("label", "at") for row in rows]).unique(maintain_order=True)
-    ended = runs_of(facts, found).filter(pl.col("status").is_in(("done", "diverged")))
+    ended = runs_of(facts, found).filter(pl.col("status").is_in(ENDED))
     judged = ended.filter((pl.col("status") == "diverged") | pl.col("verdict").is_not_null())
     if judged.is_empty():
         raise MissingError("none of these runs has ended" if ended.is_empty() else "the curves are too short to tell")

@@ -7,13 +7,14 @@ import polars as pl
 
 from paceline.analyse.phases import splits
 from paceline.analyse.target import to_target
-from paceline.report.facts import OVER, Facts
+from paceline.record.writer import OVER
+from paceline.report.facts import Facts
 from paceline.report.models import epochs_trained
 from paceline.report.names import counted, words
 from paceline.report.results import shown
 from paceline.spec import Run
 from paceline.spec.identity import repeat_id, setting_hash
-from paceline.spec.run import construct
+from paceline.spec.run import by_epoch, construct
 
 SPLIT = ("compute", "exposed", "loader", "copy", "other")  # shares of the training seconds
 _OWN = ("devices", "batch_mode")  # axes that scaling itself is about
@@ -182,13 +183,9 @@ def _reaching(runs: pl.DataFrame, facts: Facts, target: float | None) -> tuple[p
 def _by_epoch(runs: pl.DataFrame, facts: Facts, known: Mapping[str, Run], keys: Iterable[str]) -> pl.DataFrame:
     names = (*keys, "batch_mode", "devices", "seed", "oversubscribed", "timing")
     done = runs.filter(pl.col("status") == "done").select("run", *names)
-    if not all(_rows_end_epochs(known[run]) for run in done["run"]):
+    if not all(by_epoch(known[run]) for run in done["run"]):
         return done.clear()
     ends = facts.rows.sort("run", "step").group_by("run", "epoch", maintain_order=True).agg(pl.col("seconds").last())
     spent = pl.col("seconds") - pl.col("seconds").shift(1).over("run").fill_null(0.0)
     counted = ends.select("run", (pl.col("epoch") + 1).alias("epoch"), spent.alias("seconds"))
     return done.join(counted, on="run", how="inner", maintain_order="left")
-
-
-def _rows_end_epochs(run: Run) -> bool:
-    return run.evaluate_every == "epoch" or (run.evaluate_every is None and run.epochs is not None)
