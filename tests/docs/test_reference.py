@@ -64,7 +64,7 @@ def test_every_variable_of_ours_is_in_the_table():
     text = (ROOT / "docs" / "reference" / "records.md").read_text()
     code = "".join(file.read_text() for file in (ROOT / "paceline").rglob("*.py"))
     named = set(re.findall(r"PACELINE_[A-Z_]+", code))
-    read = set(re.findall(r"""environ(?:\.get\(|\[)"([A-Z_]+)""", code))
+    read = set(re.findall(r"""(?:environ(?:\.get\(|\[)|number_said\()"([A-Z_]+)""", code))
     assert named < read
     assert not [name for name in read if f"`{name}`" not in text]
 
