@@ -26,7 +26,8 @@ def planned(session: Session) -> list[str]:
     lines = [f"{study.name}: {study.question}"] if study.question else [study.name]
     whole = f"{counted(settings, 'setting')} ({axes}) x {counted(study.repeat, 'seed')}"
     lines.append(f"{counted(len(session.ids), 'run')}: {whole}; {_done(session)}")
-    return [*lines, *filter(None, [size(study)]), *_cost(session, missing - session.left_out.keys())]
+    cost, _ = _cost(session, missing - session.left_out.keys())
+    return [*lines, *filter(None, [size(study)]), *cost]
 
 
 def _done(session: Session) -> str:
@@ -36,7 +37,7 @@ def _done(session: Session) -> str:
     return ", ".join([f"{ended} of {len(session.ids)} done", *others]) + "."
 
 
-def _cost(session: Session, missing: set[str]) -> list[str]:
+def _cost(session: Session, missing: set[str]) -> tuple[list[str], Estimate]:
     fresh = session.new_packs(missing)
     kept = session.kept_packs(missing)
     held = {state.run for known in session.packs for state in known.runs}
@@ -58,7 +59,7 @@ def _cost(session: Session, missing: set[str]) -> list[str]:
         )
     if expected.unknown:
         lines.append(f"{expected.unknown} runs use parts of your own: their size is known only when they are built.")
-    return [*lines, *_stale(session)]
+    return [*lines, *_stale(session)], expected
 
 
 def _continued(session: Session, made: dict[str, int]) -> list[str]:
@@ -157,12 +158,26 @@ def begin(session: Session, retry_failed: bool) -> tuple[list[str], Tally]:
     missing -= set(out)
     ended = sum(state.ended for state in session.runs.values())
     lines = [f"{session.study.name}: {ended} of {len(session.ids)} done.", *filter(None, [size(session.study)])]
-    lines += _cost(session, missing) if missing else [_settled(session), *_stale(session)] if not out else []
+    pace: dict[str, float] = {}
+    if missing:
+        told, expected = _cost(session, missing)
+        lines += told
+        pace = _pace(session, missing, expected)
+    elif not out:
+        lines += [_settled(session), *_stale(session)]
     lines += [*left_out(out), *_namesake(session)]
     labels = {trial.id: label(trial.case, trial.axes, trial.run.seed) for trial in session.trials}
     steps = {run: cost.steps for run in missing if (cost := session.costs.get(run))}
-    made = sum(step for run, step in session.steps_kept.items() if run in steps)
-    return lines, Tally(len(session.ids), ended, labels, steps, made)
+    return lines, Tally(len(session.ids), ended, labels, steps, session.steps_kept, pace)
+
+
+def _pace(session: Session, missing: set[str], expected: Estimate) -> dict[str, float]:
+    """Seconds that a step of each run is expected to take, such that all of them take what is estimated."""
+    costs = {run: cost for run in missing if (cost := session.costs.get(run)) and cost.steps}
+    ahead = sum(cost.seconds * (1 - session.steps_kept.get(run, 0) / cost.steps) for run, cost in costs.items())
+    if len(costs) < len(missing) or ahead <= 0:
+        return {}
+    return {run: expected.minutes * 60 / ahead * cost.seconds / cost.steps for run, cost in costs.items()}
 
 
 def _settled(session: Session) -> str:

@@ -1,7 +1,7 @@
 """What a person sees while a study runs: a live panel on a terminal, plain lines anywhere else."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -13,12 +13,24 @@ from paceline.execute.events import Event
 from paceline.record.writer import ENDED
 
 LINE_SECONDS = 10.0
+ESTIMATE_SECONDS = 60.0  # of training that the estimate made before it weighs as much as
 
 
 class Tally:
-    """Counts what has happened, whoever shows it."""
+    """Counts what has happened, whoever shows it.
 
-    def __init__(self, total: int, done: int, labels: dict[str, str], steps: dict[str, int], made: int = 0) -> None:
+    `made`: steps by runs that were broken off. `pace`: seconds that a step of each run is expected to take, where that
+    is known of all."""
+
+    def __init__(
+        self,
+        total: int,
+        done: int,
+        labels: dict[str, str],
+        steps: dict[str, int],
+        made: Mapping[str, int] | None = None,
+        pace: Mapping[str, float] | None = None,
+    ) -> None:
         self.total, self.done = total, done
         self.ended: dict[str, int] = {}
         self.running: dict[str, tuple[int, int]] = {}
@@ -26,9 +38,10 @@ class Tally:
         self.best: tuple[float, str] | None = None
         self.noted: set[str] = set()  # about the data, each said once
         self.failed: set[str] = set()  # why runs did, each said once
-        self._labels, self._steps = labels, steps
+        self._labels, self._steps, self._pace = labels, steps, pace or {}
         self._began = time.monotonic()
-        self._steps_before = sum(steps.values()) - made  # by those that were broken off
+        made = made or {}
+        self._before = sum((count - made.get(run, 0)) * self._cost(run) for run, count in steps.items())
 
     def take(self, event: Event) -> None:
         if event.kind in ("began", "progress"):
@@ -55,7 +68,7 @@ class Tally:
         self.stack_of[run] = event.pack if event.runs else ""
         if event.kind == "progress":
             if run not in self._steps:
-                self._steps_before += total
+                self._before += total * self._cost(run)
             self._steps[run] = total
 
     def _consider(self, event: Event) -> None:
@@ -71,12 +84,15 @@ class Tally:
 
     @property
     def eta(self) -> str:
-        """From the steps done so far: all of a study's steps are taken to cost alike."""
-        left = sum(self._steps.values()) - sum(step for step, _ in self.running.values())
-        gone = self._steps_before - left
-        if gone <= 0 or not self._steps_before:
-            return "?"
-        return duration((time.monotonic() - self._began) * max(0, left) / gone)
+        """The estimate at first, then ever more by what the steps took; without one, all are taken to cost alike."""
+        ahead = sum(count * self._cost(run) for run, count in self._steps.items())
+        left = max(0.0, ahead - sum(step * self._cost(run) for run, (step, _) in self.running.items()))
+        trust = min(ESTIMATE_SECONDS, self._before / 10) if self._pace else 0.0
+        known = self._before - left + trust
+        return duration((time.monotonic() - self._began + trust) * left / known) if known > 0 else "?"
+
+    def _cost(self, run: str) -> float:
+        return self._pace.get(run, 1.0)
 
     def words(self) -> str:
         extra = [f"{count} {status}" for status, count in sorted(self.ended.items()) if status != "done"]

@@ -70,7 +70,7 @@ def test_the_runs_of_a_stack_that_was_given_up_are_at_work_one_by_one() -> None:
 def test_steps_made_before_it_was_broken_off_took_no_time_now(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 60.0])
     monkeypatch.setattr("paceline.report.terminal.time.monotonic", lambda: next(clock))
-    made = Tally(2, 0, LABELS, {"a": 100, "b": 100}, 100)
+    made = Tally(2, 0, LABELS, {"a": 100, "b": 100}, {"a": 60, "b": 40})
     for event in (began("a", "b"), at(75, "a", "b")):
         made.take(event)
     assert made.eta == "1 min"
@@ -83,11 +83,25 @@ def test_what_is_left_is_reckoned_from_all_steps_of_a_stack(monkeypatch: pytest.
     assert made.eta == "3 min"
 
 
+def test_the_estimate_stands_until_the_steps_say_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("paceline.report.terminal.time.monotonic", lambda: now)
+    made = Tally(2, 0, LABELS, {"a": 1000, "b": 1000}, pace={"a": 1.0, "b": 3.0})
+    assert made.eta == "67 min"
+    now = 30.0
+    made.take(began("a"))
+    made.take(at(1, "a", total=1000))
+    assert made.eta == "1.6 h", "a slow start, and no more than that"
+    now = 2000.0
+    made.take(ended("a"))
+    assert made.eta == "1.6 h", "twice as slow as expected, three quarters still to come"
+
+
 def test_steps_that_nobody_knew_are_counted_once() -> None:
     made = Tally(2, 0, LABELS, {})
     for step in (0, 10, 20):
         made.take(at(step, "a", "b", total=40))
-    assert (made._steps, made._steps_before) == ({"a": 40, "b": 40}, 80)
+    assert (made._steps, made._before) == ({"a": 40, "b": 40}, 80)
 
 
 def test_words_of_a_stack_that_ended() -> None:
