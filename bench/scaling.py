@@ -172,8 +172,8 @@ ABOUT = (
     "network namespaces whose link is held to a rate. Predicted are the simulator's steps. Hosts were calibrated once, "
     "on localhost; a link is its stated rate, nothing is fitted to it. This machine's speed changes by half from one "
     "minute to the next, so before and after each measurement the step of a device that sends nothing is timed anew, "
-    "and what was calibrated is multiplied by that pace; the last column is without. A miss is above 0 where the "
-    "prediction is too slow; the table has the median over rounds, the least and the most."
+    "and what was calibrated is multiplied by that pace; the last column of the tables in (i) is without. A miss is "
+    "above 0 where the prediction is too slow; those tables have its median over rounds, the least and the most."
 )
 
 

@@ -88,7 +88,7 @@ def section(rounds: int) -> Section:
         plan = f"{stacks}, {choice.jobs} process{'es' if choice.jobs > 1 else ''}"
         lines.append(
             Line(
-                f"{name}: the best way, {best}, against the plan: {plan}",
+                f"{name}: the fastest way by hand ({best}); Paceline's plan: {plan}",
                 ratio(planned, seconds[best]),
                 NEAR,
                 planned,

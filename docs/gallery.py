@@ -215,7 +215,11 @@ def overall(kept: list[dict[str, Any]]) -> str:
     judged = [(said["study"], claim) for said in kept for claim in said["claims"]]
     claims = [claim["verdict"] for _, claim in judged if claim["verdict"] and not claim["asked"]]
     unkept = sum(study not in records.kept() for study, claim in judged if claim["verdict"] and not claim["asked"])
-    old = f", {unkept} of them when they were trained, for their records were not kept" if unkept else ""
+    old = (
+        f"; {unkept} of the {len(claims)} are as they were when trained, for their records were not kept"
+        if unkept
+        else ""
+    )
     return (
         f"{len(kept)} studies, {len(kept) - smaller} at full size on two CPU cores, {smaller} at a smaller one; "
         f"{ended:,} of {planned:,} runs trained. {len(claims)} verdicts on published claims: "

@@ -69,9 +69,11 @@ def _of_arrays(name: str, made: Any) -> Dataset:
 
 
 def _examples(x: Tensor) -> Tensor:
-    """Bytes of colour images stay bytes, which are scaled when they are shown; all else is numbers."""
-    pictures = x.dtype == torch.uint8 and x.dim() == 4 and x.shape[1] == 3
-    return x.contiguous() if pictures else x.float().contiguous()
+    """Images of bytes are scaled to 0 to 1, those in colour when they are shown; all else is numbers as they are."""
+    pictures = x.dtype == torch.uint8 and x.dim() == 4
+    if pictures and x.shape[1] == 3:
+        return x.contiguous()
+    return (x.float() / 255 if pictures else x.float()).contiguous()
 
 
 def _tensor(name: str, called: str, item: Any) -> Tensor:

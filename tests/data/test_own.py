@@ -70,10 +70,12 @@ def test_values_of_a_regression_are_finite():
         own_dataset("my:set", (X, Y * np.nan, X, Y * 1.0), labelled=False)
 
 
-def test_bytes_of_colour_images_stay_bytes():
+def test_bytes_of_images_are_scaled_and_those_in_colour_stay_bytes_till_then():
     pictures = np.full((4, 3, 8, 8), 200, dtype=np.uint8)
     assert own_dataset("my:set", (pictures, Y, pictures, Y), labelled=True).train.x.dtype == torch.uint8
-    assert own_dataset("my:set", (pictures[:, 0], Y, pictures[:, 0], Y), labelled=True).train.x.max() == 200.0
+    grey, numbers = pictures[:, :1], pictures[:, 0]
+    assert own_dataset("my:set", (grey, Y, grey, Y), labelled=True).train.x.max() == pytest.approx(200 / 255)
+    assert own_dataset("my:set", (numbers, Y, numbers, Y), labelled=True).train.x.max() == 200.0
 
 
 def test_class_numbers_of_any_whole_type_are_classes():

@@ -54,8 +54,11 @@ def _ahead(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
     if pair["p"] is None:
         return UNTESTABLE, f"{a} against {b}: one seed"
     ahead, behind = (a, b) if pair["a"] == FIRST else (b, a)
-    of = "" if metric_of(facts, item) == facts.columns.metric else f" in {metric_of(facts, item)}"
-    said = f"{ahead} is ahead of {behind} by {difference(pair)}{of}"
+    said = f"{ahead} is ahead of {behind} by {difference(pair)}"
+    if (metric := metric_of(facts, item)) == STABLE:
+        said = f"{ahead} needs fewer {STABLE} than {behind}, by {difference(pair)}"
+    elif metric != facts.columns.metric:
+        said += f" in {metric}"
     if pair["zero"]:
         return OPEN, f"{said}; {AS_ZERO}"
     if "by" in item and _most(pair, ahead == a) < float(item["by"]):
