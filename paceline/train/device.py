@@ -53,9 +53,10 @@ def synchronize(device: torch.device) -> None:
 
 def broken(error: BaseException) -> bool:
     """Whether the device is of no more use to this process: what a CUDA kernel did wrong it is told ever after, at the
-    next call too. (A GPU that is out of memory is not.)"""
+    next call too, and by cuBLAS and cuDNN in words of their own. (A GPU that is out of memory is not.)"""
     kind = getattr(torch, "AcceleratorError", None)
-    if kind is None or not isinstance(error, kind):
+    used = isinstance(error, RuntimeError) and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    if not used and (kind is None or not isinstance(error, kind)):
         return False
     try:
         torch.cuda.synchronize()

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from paceline.data.batches import Batch
 from paceline.data.draws import key
+from paceline.data.transfer import moved
 from paceline.spec import Run
 from paceline.train.compiled import Forward
 from paceline.train.parallel.norm import uncounted
@@ -82,9 +83,10 @@ def parts_of(examples: int, wanted: int, devices: int = 1) -> int:
 def _parts(batch: Batch, x: Tensor, y: Tensor, count: int) -> list[_Part]:
     """A share in so many parts, each with its places in the whole, which itself has none. In place of one without any
     example there is one that does not count."""
+    places = None if batch.places is None else moved(batch.places, y.device)
     if count == 1:
-        return [(x, y, batch.places, batch.counts)]
-    places = torch.arange(len(y), device=y.device) if batch.places is None else batch.places
+        return [(x, y, places, batch.counts)]
+    places = torch.arange(len(y), device=y.device) if places is None else places
     cut = zip(*(of.tensor_split(count) for of in (x, y, places)), strict=True)
     return [(*part, True) if len(part[1]) else (x[:1], y[:1], places[:1], False) for part in cut]
 

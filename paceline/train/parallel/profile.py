@@ -179,15 +179,16 @@ def _clock(target: torch.device) -> tuple[Callable[[], Any], Callable[[Any], flo
     """How a mark is made, and how its seconds are read once the device has been waited for."""
     if target.type != "cuda":
         return time.perf_counter, float
-    first = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-    first.record(torch.cuda.current_stream(target))
+    events: list[torch.cuda.Event] = []  # the first: times from it lose digits as they grow
 
     def now() -> torch.cuda.Event:
         event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         event.record(torch.cuda.current_stream(target))
+        if not events:
+            events.append(event)
         return event
 
-    return now, lambda event: first.elapsed_time(event) / 1000
+    return now, lambda event: events[0].elapsed_time(event) / 1000
 
 
 @dataclass(frozen=True)

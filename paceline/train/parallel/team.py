@@ -16,7 +16,7 @@ import torch.distributed as dist
 import torch.distributed.nn.functional  # imported later it would keep the group then there, which could not be left
 from torch import Tensor
 
-from paceline.errors import DeviceError, number_said
+from paceline.errors import DeviceError, PacelineError, number_said
 from paceline.train.parallel import meeting
 
 HANG_SECONDS = 120.0
@@ -108,10 +108,15 @@ def gathered(kind: str, devices: int, room: str = "team") -> Iterator[Team]:
     backend, patience = "nccl" if kind == "cuda" else "gloo", timedelta(seconds=hang_seconds())
     store = meeting.room(room)
     dist.init_process_group(backend, store=store, rank=rank, world_size=devices, timeout=patience)
+    leaves = True
     try:
         yield Team(rank, devices, math.ceil(devices / int(os.environ.get("LOCAL_WORLD_SIZE", size))), local)
+    except PacelineError:  # it ends this process; leaving would wait for what the others' GPUs have under way
+        leaves = backend != "nccl"
+        raise
     finally:
-        dist.destroy_process_group()
+        if leaves:
+            dist.destroy_process_group()
         gc.collect()  # of cycles that keep its threads: alive at exit, they may end the process by a signal
 
 

@@ -20,17 +20,29 @@ class Zero(DDP):
 
     def __init__(self, team: Team, bucket_mb: float = 25.0) -> None:
         super().__init__(team, bucket_mb)
+        self._made: list[_Sharded] = []
 
     def make(self, make: Make) -> Make:
         def sharded(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-            return _Sharded(parameters, make)
+            self._made.append(_Sharded(parameters, make))
+            return self._made[-1]
 
         return sharded
+
+    def updated(self, model: nn.Module, step: int) -> None:
+        for optimizer in self._made:
+            optimizer.exchange()
+
+    def sent(self, model: nn.Module) -> int:
+        """What DDP sends, and the updated parameters, each by the device that updates it to all others."""
+        whole = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
+        return super().sent(model) + (self.team.size - 1) * whole // self.team.size
 
 
 class _Sharded(ZeroRedundancyOptimizer):
     """torch's, around any optimizer; a checkpoint holds the state of all devices. One that has no parameter, of more
-    devices than there are tensors, is given an empty one, which never has a gradient."""
+    devices than there are tensors, is given an empty one, which never has a gradient. A step updates this device's
+    share; `exchange`, which is timed apart, brings all to all."""
 
     def __init__(self, parameters: list[nn.Parameter], make: Make) -> None:
         def inner(params: Any, **defaults: Any) -> torch.optim.Optimizer:
@@ -39,6 +51,12 @@ class _Sharded(ZeroRedundancyOptimizer):
             return make(flat or [nn.Parameter(torch.empty(0))])
 
         super().__init__(parameters, optimizer_class=inner)  # type: ignore[arg-type]
+
+    def step(self, closure: Any = None, **kwargs: Any) -> Any:
+        return self._local_step(closure=closure, **kwargs)
+
+    def exchange(self) -> None:
+        self._sync_params()  # type: ignore[attr-defined]
 
     def state_dict(self) -> dict[str, Any]:
         """Of this device's share."""

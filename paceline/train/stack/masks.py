@@ -17,6 +17,7 @@ class Masks:
     def __init__(self, runs: Sequence[Run], rates: Sequence[Sequence[float]], device: torch.device) -> None:
         self._drawn = [[(run.seed, rate) for rate in of_run] for run, of_run in zip(runs, rates, strict=True)]
         self._generator = torch.Generator(device)
+        self._places: dict[int, Tensor] = {}  # by layer, which of the distinct masks each run has
 
     def of(self, step: int, layer: int, x: Tensor) -> Tensor | None:
         """What to multiply [runs, examples, ...] by; None if no run drops anything here."""
@@ -27,8 +28,9 @@ class Masks:
         masks = torch.stack([self._draw(step, layer, seed, rate, x) for seed, rate in distinct])
         if len(distinct) == 1:
             return masks
-        places = {pair: place for place, pair in enumerate(distinct)}
-        return masks.index_select(0, torch.tensor([places[pair] for pair in drawn], device=x.device))
+        if layer not in self._places:
+            self._places[layer] = torch.tensor([distinct.index(pair) for pair in drawn], device=x.device)
+        return masks.index_select(0, self._places[layer])
 
     def _draw(self, step: int, layer: int, seed: int, rate: float, x: Tensor) -> Tensor:
         mask = torch.empty(x.shape[1:], dtype=x.dtype, device=x.device)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paceline.data.transfer import moved
 from paceline.optim.optimizer import BLOCK
 from paceline.optim.rule import Rule, State
 from paceline.spec import Part, Run
@@ -43,7 +44,7 @@ class Slice:
 
     def rate(self, lr: Tensor) -> None:
         """Another learning rate for each run."""
-        for view in self._views.values():
+        for view in {view.dim(): view for view in self._views.values()}.values():
             self._hypers[view.dim()]["lr"] = _shaped(lr, view)
 
     def updated(self, number: int, name: str, gradient: Tensor) -> Tensor:
@@ -118,7 +119,7 @@ def _shaped(value: Any, view: Tensor) -> Any:
     """One entry a run, to broadcast against the runs' parameters."""
     if not isinstance(value, Tensor):
         return value
-    return value.to(view.dtype).to(view.device).view(-1, *[1] * (view.dim() - 1))
+    return moved(value.to(view.dtype), view.device).view(-1, *[1] * (view.dim() - 1))
 
 
 def _kept(value: Any, kept: Tensor) -> Any:
