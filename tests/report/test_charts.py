@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 
 import polars as pl
 import pytest
@@ -15,6 +16,7 @@ from paceline.report.charts.forest import forest_numbers
 from paceline.report.charts.labels import pixels, spread
 from paceline.report.charts.look import COLOURS, DASHES, HEIGHT, HIGHLIGHTED, INK, LABEL, shortened, spans_decades
 from paceline.report.charts.multiples import multiples_numbers
+from paceline.report.charts.picture import picture
 from paceline.report.charts.tuned import heat_numbers, sensitivity_numbers
 from paceline.report.thin import thin
 
@@ -238,3 +240,13 @@ def test_colours_and_dashes_are_distinct_and_ink_follows_the_page(facts):
     chart = charts(facts)[0].chart
     assert INK in json.dumps(spec(chart))
     assert INK not in json.dumps(spec(chart, "currentColor"))
+
+
+def test_a_chart_is_the_same_picture_each_time_and_what_it_refers_to_is_its_own():
+    drawn = [figure.chart for figure in answer(made(DIGITS, learning)).figures]
+    pictures, again = ([picture(chart) for chart in drawn] for _ in range(2))
+    assert pictures == again
+    named = [set(re.findall(r'id="((?:clip|gradient)[^"]*)"', svg)) for svg in pictures]
+    assert sum(map(bool, named)) >= 2
+    assert len(set().union(*named)) == sum(map(len, named))
+    assert all(set(re.findall(r"url\(#([^)]*)\)", svg)) <= own for svg, own in zip(pictures, named, strict=True))

@@ -1,5 +1,7 @@
 """A chart as SVG, from which PNG and PDF are made."""
 
+import hashlib
+import re
 from xml.etree import ElementTree
 
 import altair as alt
@@ -8,11 +10,12 @@ import vl_convert
 from paceline.report.charts.look import INK, spec
 
 _SVG = "http://www.w3.org/2000/svg"
+_COUNTED = re.compile(r'(?<=["#])(clip|gradient)_?(\d+)(?=["\)])')
 
 
 def picture(chart: alt.TopLevelMixin, ink: str = INK) -> str:
     """In this ink; `currentColor` is that of the text round it."""
-    return light(vl_convert.vegalite_to_svg(spec(chart, ink)))
+    return settled(light(vl_convert.vegalite_to_svg(spec(chart, ink))))
 
 
 def light(svg: str) -> str:
@@ -27,3 +30,11 @@ def light(svg: str) -> str:
         for unseen in [mark for mark in parent if mark.get("opacity") == "0"]:  # where a pointer would find numbers
             parent.remove(unseen)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def settled(svg: str) -> str:
+    """The same chart, the same text: vl-convert counts clips and gradients over a whole process. Named after the chart
+    they are told apart from those of others on one page."""
+    counted = list(dict.fromkeys(_COUNTED.findall(svg)))
+    chart = hashlib.sha256(_COUNTED.sub("", svg).encode()).hexdigest()[:8]
+    return _COUNTED.sub(lambda found: f"{found[1]}-{chart}-{counted.index(found.groups())}", svg)
