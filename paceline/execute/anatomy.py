@@ -23,7 +23,7 @@ from paceline.record.machine import fingerprint, usable_cores
 from paceline.spec import Run, plain
 from paceline.spec.argument import ArgumentError
 from paceline.spec.run import PARTS
-from paceline.spec.signature import source_hash
+from paceline.spec.sources import source_hash
 
 TEAM = 2
 ROUNDS = 2  # of all profiles; of each the quickest counts, for a machine is now and then disturbed

@@ -9,7 +9,7 @@ from paceline.execute.job import Job
 from paceline.record.layout import PackFolder
 from paceline.spec import Run
 from paceline.spec.run import embeds
-from paceline.spec.signature import source_hash
+from paceline.spec.sources import source_hash
 
 _datasets: dict[Any, Any] = {}
 _features: dict[Any, Any] = {}

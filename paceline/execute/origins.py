@@ -8,7 +8,7 @@ from paceline.record import machine
 from paceline.record.layout import FORMAT, PackFolder, write_json
 from paceline.spec import Run
 from paceline.spec.run import PARTS
-from paceline.spec.signature import source_hash
+from paceline.spec.sources import source_hash
 
 
 def origin(name: str, run: Run, checksum: str, job: Job) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from paceline.record.machine import accelerator, usable_cores
 from paceline.record.reader import PackState, RunState, read_packs, states
 from paceline.spec import Part, Run, Study, plain
 from paceline.spec.run import PARTS
-from paceline.spec.signature import source_hash
+from paceline.spec.sources import source_hash
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The signature of a user's own callable, read from its source by `ast`: nothing is imported before `run`."""
 
 import ast
-import hashlib
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -50,11 +49,6 @@ def source_of(module: str, folder: Path) -> Path | None:
 
 def _compiled(base: Path) -> Iterator[bool]:
     return (base.with_name(f"{base.name}{suffix}").is_file() for suffix in EXTENSION_SUFFIXES)
-
-
-def source_hash(part: Part, folder: Path) -> str | None:
-    file = source_of(part.path.partition(":")[0], folder)
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if file else None
 
 
 def check(part: Part, folder: Path, later: Collection[str] = ()) -> None:

@@ -23,7 +23,7 @@ from paceline.optim.rule import Rule
 from paceline.optim.schedules import with_warmup
 from paceline.spec import Part, Run
 from paceline.spec.argument import ArgumentError
-from paceline.spec.signature import source_hash, source_of
+from paceline.spec.sources import source_files
 from paceline.train import device, precision
 from paceline.train import weights as weight_files
 from paceline.train.base import Trained, head_of
@@ -47,18 +47,20 @@ def resolve(part: Part, folder: Path) -> Any:
     return found
 
 
-_sources: dict[str, tuple[Path, str | None]] = {}  # own modules imported so far, from where and with what content
+_sources: dict[str, tuple[Path, bytes]] = {}  # own modules imported so far, from where and with what content
 
 
 def _own_module(part: Part, folder: Path) -> Any:
-    """Imported anew when its file has changed, or another study has one of the same name: a notebook lives long."""
+    """Imported anew, with what it imports from beside the study, when one of these files has changed or another study
+    has one of the same name: a notebook lives long."""
     module = part.path.partition(":")[0]
-    file = source_of(module, folder)
-    source = (folder, source_hash(part, folder))
-    if file and file.is_relative_to(folder) and _sources.setdefault(module, source) != source:
-        _sources[module] = source
-        sys.modules.pop(module, None)
+    files = {name: file for name, file in source_files(part, folder).items() if file.is_relative_to(folder)}
+    now = {name: (file, file.read_bytes()) for name, file in files.items()}
+    if any(_sources.get(name, source) != source for name, source in now.items()):
+        for name in now:
+            sys.modules.pop(name, None)
         importlib.invalidate_caches()
+    _sources.update(now)
     sys.path[:] = [str(folder), *(entry for entry in sys.path if entry != str(folder))]
     return importlib.import_module(module)
 

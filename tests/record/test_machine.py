@@ -15,7 +15,7 @@ from paceline.execute.cores import environment
 from paceline.record import machine
 from paceline.record.machine import describe, usable_cores
 from paceline.spec.part import read as read_part
-from paceline.spec.signature import source_hash
+from paceline.spec.sources import source_hash
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import pytest
 from paceline.plan.expand import expand
 from paceline.spec.argument import ArgumentError
 from paceline.spec.document import parse
-from paceline.spec.part import Part, read
-from paceline.spec.signature import check, source_hash, source_of
+from paceline.spec.part import read
+from paceline.spec.signature import check, source_of
 from paceline.spec.study import from_document
 
 from .conftest import Refused
@@ -175,15 +175,6 @@ def test_a_file_beside_the_study_comes_first(own: Path) -> None:
     found = source_of("yaml", own)
     assert found is not None
     assert own not in found.parents
-
-
-def test_the_hash_follows_the_source(own: Path) -> None:
-    part = Part("model", "my_parts:Net")
-    before = source_hash(part, own)
-    assert before == source_hash(part, own)
-    (own / "my_parts.py").write_text(OWN + "\n")
-    assert source_hash(part, own) not in (None, before)
-    assert source_hash(Part("model", "lab.bare:Net"), own) is None
 
 
 def test_reading_torchs_signatures_does_not_import_torch(own: Path) -> None:

@@ -137,6 +137,19 @@ def test_an_edited_part_is_imported_anew_and_namesakes_are_kept_apart(tmp_path):
     assert sizes == [2, 1, 2, 1]
 
 
+def test_what_a_part_imports_is_imported_anew_with_it(tmp_path):
+    text = "from torch import nn\nfrom sizes import BIAS\n"
+    text += "def net(input_shape, classes): return nn.Linear(*input_shape, classes, bias=BIAS)\n"
+    data = synthetic(Files.search(), shape=(4,))
+    sizes = []
+    for folder, bias in (("one", "True"), ("two", "False"), ("one", "bool(0)")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "nets.py").write_text(text)
+        (tmp_path / folder / "sizes.py").write_text(f"BIAS = {bias}\n")
+        sizes.append(len(list(build.model(run_of(model="nets:net"), data, tmp_path / folder).parameters())))
+    assert sizes == [2, 1, 1]
+
+
 def test_any_torch_optimizer_by_its_path():
     parameters = [torch.nn.Parameter(torch.zeros(2))]
     for name in ("torch.optim:RMSprop", "torch.optim.RMSprop"):
