@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from paceline.analyse.gap import gaps, over_fitting
+from paceline.analyse.gap import WORTH, gaps, over_fitting
 from paceline.analyse.intervals import summarise
 from paceline.report.facts import Facts
 from paceline.report.names import quoted
@@ -37,11 +37,16 @@ def _gap(facts: Facts) -> pl.DataFrame:
 
 
 def over_fitted(facts: Facts) -> list[str]:
-    """The settings whose gap is separated from 0 and worth saying, in words, the widest first."""
+    """The settings whose gap is separated from 0 and worth saying, in words, the widest first. Against test too: few
+    validation images may be harder than others by chance."""
     table = fit_table(facts)
     if not {"gap", "low"} <= set(table.columns):
         return []
-    wide = table.rename({"gap": "mean"}).filter(over_fitting()).sort("mean", descending=True)
+    wide = (
+        table.rename({"gap": "mean"})
+        .filter(over_fitting(), pl.col("train accuracy") - pl.col("test accuracy") > WORTH)
+        .sort("mean", descending=True)
+    )
     return [
         f"{quoted(row['label'])} by {shown(row['mean'])} (95 % interval {shown(row['low'])} to {shown(row['high'])}, "
         f"n = {row['n']} seeds)"

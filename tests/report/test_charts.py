@@ -91,6 +91,14 @@ def test_a_label_is_cut_where_that_keeps_what_tells_it_from_others():
     ]
 
 
+def test_a_label_is_cut_between_words():
+    labels = [f"{rate} a device for the head / devices {n}" for rate in ("as the lab, 0.1", "0.001") for n in (1, 2)]
+    for name, label in zip(shortened(labels), labels, strict=True):
+        head, cut, tail = name.partition("…")
+        assert {*head.split(), *tail.split()} <= set(label.split())
+        assert cut or name == label
+
+
 def test_pixels():
     assert pixels([0.0, 0.5, 1.0, 2.0], (0.0, 1.0), 100, log=False) == [100, 50, 0, 0]
     assert pixels([1.0, 10.0, 0.0], (1.0, 100.0), 100, log=True) == pytest.approx([100, 50, 100])
@@ -123,6 +131,16 @@ def test_no_step_averages_survivors():
     curves = curve_numbers(answer(made(DIGITS, row)).facts, "accuracy")
     assert curves.lines["x"].max() == 50
     assert set(curves.lines["n"]) == {4}
+
+
+def test_a_run_that_has_just_begun_does_not_cut_the_line_of_those_that_ended():
+    def row(trial, step):
+        return None if trial.run.seed == 0 and step > 0 else learning(trial, step)
+
+    found = made(DIGITS, row, status=lambda trial: "interrupted" if trial.run.seed == 0 else "done")
+    curves = curve_numbers(answer(found).facts, "accuracy")
+    assert curves.lines["x"].max() == 100
+    assert set(curves.lines["n"]) == {3}
 
 
 def test_a_diverged_line_does_not_flatten_the_others():
@@ -189,6 +207,17 @@ def test_sensitivity_has_intervals_and_marks_what_was_lost():
     cells = dict(heat.cells.select(pl.concat_str("label", "x", separator=" "), "text").iter_rows())
     assert cells["gd 0.1"] == "div."
     assert cells["adam 0.01"] == "0.951"
+
+
+def test_up_to_twelve_lines_have_their_labels_and_zero_its_place():
+    text = DIGITS.replace(
+        "compare: {optimizer: [gd, adam, rmsprop]}", f"compare: {{optimizer: [gd], batch: {list(range(1, 13))}}}"
+    )
+    found = answer(made(text, lambda t, s: {"loss": 0.0 if t.axes["lr"] == 0.01 else 10.0 ** -t.axes["batch"]})).facts
+    numbers = sensitivity_numbers(found, "lr")
+    assert len(numbers.order) == numbers.ends.height == 12
+    assert numbers.log_y
+    assert numbers.points["mean"].min() == pytest.approx(1e-12)
 
 
 def test_forest_turns_differences_so_that_more_is_worse(facts):

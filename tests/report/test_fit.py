@@ -40,6 +40,14 @@ def test_only_a_gap_that_matters_is_said(known: Answer):
     assert "rmsprop" not in note
 
 
+def test_a_gap_to_validation_alone_is_not_said():
+    def easy_test(trial, step):
+        row = trained(trial, step)
+        return row | ({"accuracy": row["train_accuracy"]} if step else {})
+
+    assert over_fitted(answer(made(DIGITS, easy_test)).facts) == []
+
+
 def test_one_seed_has_a_gap_and_no_sentence():
     one = answer(made(DIGITS.replace("repeat: 4", "repeat: 1"), trained))
     assert one.table("fit")["gap"][0] == pytest.approx(0.06)

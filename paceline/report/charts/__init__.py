@@ -85,7 +85,8 @@ def _tuned(facts: Facts) -> Iterator[Figure]:
         others = " Other tuned axes at their best." if len(facts.columns.tune) > 1 else ""
         name = plain(axis)
         if found := sensitivity_numbers(facts, axis):
-            text = f"Mean and 95 % interval over seeds at each value of {name}; × where no seed gave a value.{others}"
+            lost = " × at the foot: no seed gave a value." if found.lost.height else ""
+            text = f"Mean and 95 % interval over seeds at each value of {name}.{lost}{others}"
             yield Figure(f"sensitivity-{axis}", f"Sensitivity to {name}", text, sensitivity_chart(found, axis, metric))
         if heat := heat_numbers(facts, axis):
             left = f" The best {len(heat.rows)} of {len(heat.rows) + heat.left_out}." if heat.left_out else ""

@@ -6,14 +6,17 @@ from typing import Any, NamedTuple
 import altair as alt
 import polars as pl
 
+from paceline.record.writer import OVER
 from paceline.report.charts.labels import end_labels, placed
 from paceline.report.charts.look import (
     FAINT,
     GREY,
     HEIGHT,
     HIGHLIGHTED,
+    LABELLED,
     NUMBER,
     WIDTH,
+    above_zero,
     colour,
     data,
     shortened,
@@ -24,7 +27,6 @@ from paceline.report.names import plain
 from paceline.report.results import shown
 from paceline.report.thin import thin
 
-LABELLED = 12  # lines with a label: the coloured ones and, where that is all of them, the last few in grey
 CONTEXT = 100  # faint lines behind them
 POINTS, CONTEXT_POINTS = 240, 32  # of a line
 
@@ -57,7 +59,7 @@ def curve_numbers(facts: Facts, y: str, x: str = "step", *, log: bool = False) -
         return None
     ends = _last(lines)
     if log:
-        means, lines = _above_zero(means), _above_zero(lines)
+        means, lines = above_zero(means), above_zero(lines)
     order = [label for label in ranked if label in set(lines["label"])]
     behind = means.join(best, on=["label", "at"], how="anti", maintain_order="left")
     chosen = _even_choice(behind, CONTEXT)
@@ -70,8 +72,10 @@ def curve_numbers(facts: Facts, y: str, x: str = "step", *, log: bool = False) -
 
 
 def setting_means(facts: Facts, y: str, x: str) -> pl.DataFrame:
-    """Each setting's mean over its seeds, step by step, as far as all of them go: no step averages the survivors."""
-    named = facts.runs.select("run", "label", "at")
+    """Each setting's mean over its seeds, step by step, as far as all of them go: no step averages the survivors. Runs
+    that have not ended count only where none of their setting has."""
+    over = pl.col("status").is_in(OVER)
+    named = facts.runs.filter(over | ~over.any().over("label", "at")).select("run", "label", "at")
     rows = facts.rows.select("run", "step", pl.col(x).alias("x"), pl.col(y).alias("y")).drop_nulls()
     joined = named.join(rows, on="run", how="inner", maintain_order="left")
     seeds = joined.group_by("label", "at").agg(pl.col("run").n_unique().alias("seeds"))
@@ -93,12 +97,6 @@ def _in_order(lines: pl.DataFrame, order: list[str]) -> pl.DataFrame:
     """Best first, which is drawn first: beneath the others, but wider."""
     rank = pl.DataFrame({"label": order}, schema={"label": pl.String}).with_row_index("_rank")
     return lines.join(rank, on="label", how="left", maintain_order="left").sort("_rank", "x").drop("_rank")
-
-
-def _above_zero(table: pl.DataFrame) -> pl.DataFrame:
-    """A log axis has no 0: such values stand at the least one above it."""
-    least = table.select(pl.min_horizontal(pl.col(n).filter(pl.col(n) > 0).min() for n in ("mean", "low"))).item()
-    return table.with_columns(pl.col("mean", "low", "high").clip(lower_bound=least or 1e-30))
 
 
 def _even_choice(behind: pl.DataFrame, most: int) -> list[str]:

@@ -15,6 +15,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", INK
 DASHES = ([1, 0], [8, 4], [2, 3], [10, 4, 2, 4], [16, 5], [4, 4], [10, 3, 2, 3, 2, 3], [1, 4])
 GREY, FAINT = "#7f7f7f", "#9a9a9a"
 HIGHLIGHTED = len(COLOURS)
+LABELLED = 12  # lines with a label: the coloured ones and, where that is all of them, the last few in grey
 WIDTH, HEIGHT, LABEL = 600, 320, 15  # pixels; LABEL is the height of a line of text
 
 NUMBER = ".4~g"
@@ -43,6 +44,12 @@ def spans_decades(values: pl.Series, decades: float = 2.0) -> bool:
     if found.is_empty() or float(found.min()) <= 0:  # type: ignore[arg-type]
         return False
     return math.log10(float(found.max()) / float(found.min())) >= decades  # type: ignore[arg-type]
+
+
+def above_zero(table: pl.DataFrame) -> pl.DataFrame:
+    """A log axis has no 0: such values of mean, low and high stand at the least one above it."""
+    least = table.select(pl.min_horizontal(pl.col(n).filter(pl.col(n) > 0).min() for n in ("mean", "low"))).item()
+    return table.with_columns(pl.col("mean", "low", "high").clip(lower_bound=least or 1e-30))
 
 
 def colour(labels: list[str]) -> dict[str, Any]:
@@ -82,7 +89,14 @@ def shortened(labels: Iterable[str], most: int = 34) -> list[str]:
 
 
 def _cut(label: str, start: int, most: int) -> str:
-    return label if len(label) <= most else f"{label[:start]}…{label[start + 1 - most :]}"
+    """Between words, where there are words on both sides."""
+    if len(label) <= most:
+        return label
+    head, tail = label[:start], label[start + 1 - most :]
+    if " " in head and " " in tail:
+        head = head if not label[start].isalnum() else head.rpartition(" ")[0]
+        tail = tail if not label[start - most].isalnum() else tail.partition(" ")[2]
+    return f"{head}…{tail}"
 
 
 def _words(label: str) -> list[str]:

@@ -12,8 +12,10 @@ from paceline.report.charts.look import (
     HEIGHT,
     HIGHLIGHTED,
     INK,
+    LABELLED,
     NUMBER,
     WIDTH,
+    above_zero,
     colour,
     data,
     shortened,
@@ -47,8 +49,9 @@ def sensitivity_numbers(facts: Facts, axis: str) -> Sensitivity | None:
         return None
     ranked = [label for label in facts.best["label"] if label in set(points["label"])]
     numeric = points["x"].dtype.is_numeric()
-    log_y = facts.columns.metric == "loss" and spans_decades(points["mean"])
-    order = ranked[:HIGHLIGHTED]
+    log_y = facts.columns.metric == "loss" and spans_decades(points["mean"].filter(points["mean"] > 0))
+    points = above_zero(points) if log_y else points
+    order = ranked if len(ranked) <= LABELLED else ranked[:HIGHLIGHTED]
     domain = _domain(points, facts.columns.metric, log=log_y)
     return Sensitivity(
         points=points.sort("x") if numeric else points,
@@ -102,15 +105,16 @@ def sensitivity_chart(found: Sensitivity, axis: str, metric: str) -> alt.TopLeve
     up = alt.Y(
         "mean:Q", title=f"{metric} on test", scale=scale, axis=alt.Axis(tickCount=6, format=NUMBER, labelOverlap=True)
     )
-    bright = found.points.filter(pl.col("label").is_in(found.order))
-    grey = found.points.filter(~pl.col("label").is_in(found.order))
+    bright = found.points.filter(pl.col("label").is_in(found.order[:HIGHLIGHTED]))
+    dull = found.points.filter(pl.col("label").is_in(found.order[HIGHLIGHTED:]))
+    faint = found.points.filter(~pl.col("label").is_in(found.order))
     layers: list[Any] = []
-    if grey.height:
-        layers.append(
-            alt.Chart(data(grey))
-            .mark_line(clip=True, color=FAINT, strokeWidth=1, strokeOpacity=0.5)
-            .encode(x=side, y=up, detail="label:N")
-        )
+    if faint.height:
+        behind = alt.Chart(data(faint)).encode(x=side, y=up, detail="label:N")
+        layers.append(behind.mark_line(clip=True, color=FAINT, strokeWidth=1, strokeOpacity=0.5))
+    if dull.height:
+        beyond = alt.Chart(data(dull)).encode(x=side, y=up, detail="label:N", tooltip=_tips(axis))
+        layers += [beyond.mark_line(clip=True, color=GREY, strokeWidth=1.3), beyond.mark_circle(clip=True, color=GREY)]
     base = alt.Chart(data(bright)).encode(x=side, color=colour(found.order)["color"])
     bars = base.transform_filter("isValid(datum.low)").mark_rule(clip=True, strokeWidth=1.5, strokeOpacity=0.8)
     layers.append(bars.encode(y=alt.Y("low:Q", title=f"{metric} on test"), y2="high:Q"))
@@ -140,10 +144,11 @@ def _tips(axis: str) -> list[alt.Tooltip]:
 
 def _crosses(found: Sensitivity, side: Any) -> list[Any]:
     """Where every seed diverged or failed there is no point: a cross at the foot says so."""
-    lost = found.lost.filter(pl.col("label").is_in(found.order))
+    shown_ = found.order[:HIGHLIGHTED]
+    lost = found.lost.filter(pl.col("label").is_in(shown_))
     if lost.is_empty():
         return []
-    row = {label: HEIGHT - 6 - 11 * n for n, label in enumerate(found.order)}
+    row = {label: HEIGHT - 6 - 11 * n for n, label in enumerate(shown_)}
     lost = lost.with_columns(pl.Series("foot", [row[label] for label in lost["label"]], pl.Int64))
     tips = [alt.Tooltip("label:N", title="setting"), alt.Tooltip("x:N", title="at"), "diverged:Q", "failed:Q"]
     marks = alt.Chart(data(lost)).mark_text(text="×", fontSize=15, fontWeight="bold")
