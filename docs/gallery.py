@@ -22,13 +22,13 @@ from paceline import load, results
 from paceline.gallery import gallery
 from paceline.record.layout import StudyFolder, studies
 from paceline.record.reader import read_machines
+from paceline.record.writer import OVER
 from paceline.report.advice import advise
 from paceline.report.answer import Answer
 from paceline.report.charts import Figure
 from paceline.report.charts.picture import picture
 from paceline.report.claims import Claim, summary
 from paceline.report.claims.values import CONTRADICTED, OPEN, REPRODUCED, UNTESTABLE
-from paceline.report.facts import OVER
 from paceline.report.formats import render
 
 FOLDER = Path(__file__).with_suffix("")
@@ -74,7 +74,7 @@ def keep(name: str, runs: Path) -> None:
     for figure in telling(answer):
         file = f"{name}-{figure.key}.svg".replace(" ", "-")
         (FOLDER / file).write_text(picture(figure.chart))
-        charts.append({"file": file, "title": figure.title})
+        charts.append({"file": file, "title": figure.title, "caption": figure.caption})
     found = {sheet.key: sheet for sheet in answer.sheets}
     kept = [found[key] for key in TABLES if key in found and told(answer, key)]
     claims = answer.published.findings if answer.published else ()
@@ -183,7 +183,7 @@ def page(said: dict[str, Any]) -> str:
     lines += [f"Our own questions: {said['answers']}.", ""] if said["answers"] else []
     lines += [line for sentence in said["sentences"] for line in (sentence, "")]
     for chart in said["charts"]:
-        lines += [f"![{chart['title']}]({chart['file']})", ""]
+        lines += [f"![{chart['title']}]({chart['file']})", "", f"{chart['title']}. {chart['caption']}", ""]
     for table in said["tables"]:
         more = f" The first {LONG} of {table['of']} lines." if table["of"] > LONG else ""
         lines += [f"## {table['title']}", "", table["text"], "", f"{table['note']}{more}", ""]
