@@ -15,7 +15,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import records
 
 from paceline import load, results
@@ -56,15 +55,11 @@ REPORTS = {
 
 
 def recorded(name: str, runs: Path) -> Answer:
-    """What the records say, with the words that the study has now. Only studies of time had the machine to themselves:
-    beside the runs of others there was other work."""
+    """What the records say, with the words that the study has now."""
     found = results(name, out=runs)
     now = load(name, scale=found.study.scale or None)
     words = {"published": now.published, "assumed": now.assumed, "question": now.question}
-    alone = pl.col("timing") == "exclusive"
-    shared = pl.when(alone).then(pl.lit("shared")).otherwise("timing").alias("timing")
-    table = found.runs if found.study.measure == "time" else found.runs.with_columns(shared)
-    return replace(found, study=found.study.model_copy(update=words), runs=table).answer
+    return replace(found, study=found.study.model_copy(update=words)).answer
 
 
 def keep(name: str, runs: Path) -> None:
@@ -97,7 +92,6 @@ def keep(name: str, runs: Path) -> None:
         "answers": judged(claims, asked=True),
         "runs": [answer.facts.count(*OVER), answer.facts.runs["run"].n_unique()],
         "advice": advise(answer).text,
-        "assumed": answer.study.assumed,
         "charts": charts,
         "tables": [
             {
@@ -114,8 +108,9 @@ def keep(name: str, runs: Path) -> None:
 
 
 def write(said: dict[str, Any]) -> None:
-    """With the seeds that the study asks for now, and the command that trains as many as it was trained with."""
-    said["asked"] = load(said["study"], scale=said["scale"] or None).repeat
+    """With what the study assumes and the seeds that it asks for now, and the command that trains as many as it had."""
+    now = load(said["study"], scale=said["scale"] or None)
+    said["asked"], said["assumed"] = now.repeat, now.assumed
     said["command"] = command(said)
     (FOLDER / f"{said['study']}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
 
@@ -183,7 +178,8 @@ def page(said: dict[str, Any]) -> str:
     lines += [f"Our own questions: {said['answers']}.", ""] if said["answers"] else []
     lines += [line for sentence in said["sentences"] for line in (sentence, "")]
     for chart in said["charts"]:
-        lines += [f"![{chart['title']}]({chart['file']})", "", f"{chart['title']}. {chart['caption']}", ""]
+        caption = f"{chart['title']}. {chart.get('caption', '')}".strip()
+        lines += [f"![{chart['title']}]({chart['file']})", "", caption, ""]
     for table in said["tables"]:
         more = f" The first {LONG} of {table['of']} lines." if table["of"] > LONG else ""
         lines += [f"## {table['title']}", "", table["text"], "", f"{table['note']}{more}", ""]
@@ -231,11 +227,10 @@ def index(kept: list[dict[str, Any]]) -> str:
     lines = ["# Gallery", "", *HEAD, ""]
     archives = f"The records of {len(records.kept())} of them are in [records](records). {UNPACK}"
     lines += [overall(kept), "", archives, ""]
-    where = "; ".join(dict.fromkeys(machine for said in kept for machine in said["machine"]))
-    lines += [f"Measured on: {where}, without a GPU.", ""]
+    lines += ["No machine had a GPU.", ""]
     for title, starts in REPORTS.items():
         rows = [row(said) for said in kept if said["study"].startswith(starts)]
-        columns = "| study | question | published | measured here | verdict | size |"
+        columns = "| study | question | published | measured here | verdict | size, machine, command |"
         lines += [f"## {title}", "", columns, "| --- | --- | --- | --- | --- | --- |", *rows, ""]
     missing = sorted(set(gallery()) - {said["study"] for said in kept})
     lines += [f"Not trained here yet: {', '.join(missing)}.", ""] if missing else []
@@ -285,23 +280,22 @@ def row(said: dict[str, Any]) -> str:
     seeds += "" if ended == planned else f", {ended:,} of {planned:,} runs"
     verdict = "; ".join(filter(None, (said["verdict"], said["answers"] and f"our questions: {said['answers']}")))
     cells = [f"[{said['study']}]({said['study']}.md)", said["question"], published, measured, verdict]
-    return (
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in (*cells, f"{size}{seeds}, `{said['command']}`")) + " |"
-    )
+    how = f"{size}{seeds}; {'; '.join(said['machine'])}; `{said['command']}`"
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (*cells, how)) + " |"
 
 
 def main(asked: list[str]) -> None:
     FOLDER.mkdir(exist_ok=True)
+    names = records.kept()
     if asked:
-        runs, names = Path(asked[0]), asked[1:]
-        for name in names or [folder.path.name for folder in studies(runs)]:
-            keep(name, runs)
+        runs = Path(asked[0])
+        names = asked[1:] or [folder.path.name for folder in studies(runs)]
+        for name in names:
             records.pack(StudyFolder(runs / name))
-    else:
-        for name in records.kept():
-            with tempfile.TemporaryDirectory() as runs:
-                records.unpack(name, Path(runs))
-                keep(name, Path(runs))
+    for name in names:
+        with tempfile.TemporaryDirectory() as room:
+            records.unpack(name, Path(room))
+            keep(name, Path(room))
     kept = [json.loads(file.read_text()) for file in sorted(FOLDER.glob("*.json"))]
     for said in kept:
         write(said)

@@ -95,9 +95,11 @@ def _settled() -> tuple[_Case, ...]:
     risen = pl.col("end") - pl.col("best") > pl.col("rise")
     learning = (pl.col("train_best") - pl.col("train_end") > pl.col("learn")).fill_null(False)
     falling = pl.col("steady") & (pl.col("fall") > pl.col("worth"))
-    stuck = (pl.col("end") > pl.col("start") - pl.col("leave")) & ~swinging & ~(risen & learning)
     least = pl.min_horizontal(pl.lit(RIGHT), WRONG * (1 - pl.col("right_start")))
-    blind = (pl.col("right_end") < pl.col("right_start") + least) & ~falling
+    right = pl.col("right_end") >= pl.col("right_start") + least
+    begun = (right & pl.col("steady") & (pl.col("fall") > 0)).fill_null(False)
+    stuck = (pl.col("end") > pl.col("start") - pl.col("leave")) & ~swinging & ~(risen & learning) & ~begun
+    blind = ~right & ~falling
     return (
         _Case("stalled", stuck, _stuck(), pl.col("leave")),
         _Case("stalled", blind, _blind(), least),

@@ -11,6 +11,8 @@ from paceline.report.columns import GB
 from paceline.report.facts import Facts
 from paceline.report.names import listed
 from paceline.spec import Run
+from paceline.spec.expression import batch_size
+from paceline.spec.window import stride
 
 
 class Models(NamedTuple):
@@ -82,7 +84,9 @@ def epochs_trained(run: Run, examples: int | None) -> float | None:
     size = facts_of(run.data)
     if size is None or not examples:
         return None
-    return examples / (run.subset.size if run.subset else size.train)
+    pool = run.subset.size if run.subset else size.train
+    width = batch_size(run.global_batch, 0)
+    return examples / pool * stride(width, run.overlap) / width
 
 
 def _refusal(each: pl.DataFrame) -> str:

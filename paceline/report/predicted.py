@@ -19,7 +19,10 @@ from paceline.report.scaling.tables import GOAL, SPEED
 
 MOST_DEVICES = 100_000  # as a study may say
 MOST_COUNTS = 50
-HOW = "By the runs recorded. low, high: 95 % interval of a new measurement; stands: against the fastest count measured."
+HOW = (
+    "By the runs recorded. low, high: 95 % interval of a new measurement, the mean over as many seeds; "
+    "stands: against the fastest count measured."
+)
 NAMES = {"amdahl": "Amdahl", "usl": "Universal Scalability Law", "gustafson": "Gustafson"}
 _SHARED = {STRONG: "one batch for all devices", WEAK: "a batch for each device"}
 

@@ -113,6 +113,15 @@ def test_chance_accuracy_is_stalled_though_the_loss_settled() -> None:
     assert table["reason"][0] == "accuracy began at 0.1 and ends at 0.1, and test loss falls no more"
 
 
+def test_a_slow_rate_that_learns_is_not_stalled() -> None:
+    """Adadelta at 0.0001: in 500 steps the loss falls by less than 1 %, and accuracy rises from 0.1 to 0.6."""
+    slow = 2.3 * (1 - 0.006 * X)
+    table = judged(
+        {"learns": {"loss": slow, "accuracy": 0.1 + 0.5 * X}, "not": {"loss": slow, "accuracy": 0.1 + 0 * X}}
+    )
+    assert table["verdict"].to_list() == ["still improving", "stalled"]
+
+
 def test_a_good_start_is_not_stalled() -> None:
     """Pre-trained weights begin at 0.95 and end at 0.965."""
     table = judged({"a": {"loss": 0.1 + 0.1 * np.exp(-30 * X), "accuracy": 0.965 - 0.015 * np.exp(-30 * X)}})

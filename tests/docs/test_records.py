@@ -25,6 +25,18 @@ def test_what_is_unpacked_has_the_same_results(tmp_path, monkeypatch):
     assert again.answer.text == found.answer.text
 
 
+@pytest.mark.parametrize(("measure", "timing"), [("accuracy", "shared"), ("time", "exclusive")])
+def test_only_studies_of_time_are_kept_as_timed_alone(measure, timing, tmp_path, monkeypatch):
+    base = {"data": "digits", "model": "softmax", "optimizer": "gd", "lr": 0.1, "steps": 4}
+    paceline.run({"name": "small", "base": base, "measure": measure}, out=tmp_path / "runs", jobs=1, stack=False)
+    status = next((tmp_path / "runs" / "small").glob("*/status.json"))
+    status.write_text(status.read_text().replace('"shared"', '"exclusive"'))
+    monkeypatch.setitem(RECORDS["archive"].__globals__, "FOLDER", tmp_path / "records")
+    RECORDS["pack"](StudyFolder(tmp_path / "runs" / "small"))
+    RECORDS["unpack"]("small", tmp_path / "again")
+    assert set(paceline.results("small", out=tmp_path / "again").runs["timing"]) == {timing}
+
+
 @pytest.mark.parametrize("study", RECORDS["kept"]())
 def test_the_page_has_all_that_is_kept(study, tmp_path):
     RECORDS["unpack"](study, tmp_path)

@@ -54,6 +54,12 @@ def test_steps_are_counted_in_epochs_by_the_size_of_the_data():
     assert found["seconds per epoch"].to_list() == pytest.approx([10 / epochs, 100 / epochs])
 
 
+def test_what_batches_share_is_seen_once_an_epoch():
+    text = AXIS.replace("epochs: 10", "steps: 100").replace("base: {", "base: {order: file, overlap: 0.5, ")
+    epochs = 1000 / 2 / (1797 - 300 - 360)
+    assert table(made(text, slow))["seconds per epoch"].to_list() == pytest.approx([10 / epochs, 100 / epochs])
+
+
 def test_seconds_that_others_slowed_are_blank_and_the_note_says_why():
     shared = answer(made(AXIS, slow, timing="stacked"))
     assert shared.table("models")["seconds per epoch"].to_list() == [None, None]

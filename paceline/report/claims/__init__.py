@@ -15,12 +15,13 @@ A finding of `published` is words, or words with what they claim, of settings na
       - {finding: the gain grows, gains_more: [[{...}, {...}], [{...}, {...}]]}      # of two speed-ups the first
       - {finding: pinning saves 40 %, untestable: there is no GPU here}
 
-`asked` in the place of `finding` is a question of our own: its verdict is yes, no or open. `of: epochs to stable`
-judges those, of which fewer are better, in the place of the metric; a difference up to `within` is none; `among:
-{case: [a, b]}` holds a best or worst against these alone; `size: full` leaves it unjudged at a smaller size of the
-study, unless that trains the settings it names as the full one does; `device: cuda` leaves it unjudged by runs on
-anything else. An axis that no row names, or all rows name with the same list, is left open: settings are paired along
-it. Where a row names several settings otherwise, it stands for the best of them. Definitions: docs/definitions.md.
+`asked` in the place of `finding` is a question of our own: its verdict is yes, no or open. `of` names what is judged
+in the place of the metric, as another accuracy or loss, or `epochs to stable`; a difference up to `within` is none;
+`among: {case: [a, b]}` holds a best or worst against these alone; `size: full` leaves it unjudged at a smaller size
+of the study, unless that trains the settings it names as the full one does; `device: cuda` leaves it unjudged by runs
+on anything else. An axis that no row names, or all rows name with the same list, is left open: settings are paired
+along it. Where a row names several settings otherwise, it stands for the best of them. Definitions:
+docs/definitions.md.
 """
 
 from collections.abc import Callable, Sequence

@@ -82,17 +82,19 @@ def worsens(facts: Facts, item: Row) -> Judged:
     """Whether the held-out curves worsen after their best: see docs/definitions.md, sweet spot. Those that end at
     their best speak against it; those that end below it, by no more than their noise, for neither."""
     metric = metric_of(facts, item)
-    if metric not in ("accuracy", "loss"):
+    if metric not in ("accuracy", "loss", "train_accuracy"):
         raise MissingError(f"whether {metric} worsens is not judged")
     runs = runs_of(facts, settings_of(facts, rows_of(item["worsens"])[0])).filter(pl.col("status") == "done")
     rows = facts.rows.join(runs.select("run"), on="run", how="semi", maintain_order="left")
-    curves = best_step(rows, metric=metric).drop_nulls("sweet_spot")
+    if metric == "train_accuracy":
+        rows = rows.select("run", "step", "epoch", accuracy=metric)
+    curves = best_step(rows, metric="loss" if metric == "loss" else "accuracy").drop_nulls("sweet_spot")
     if curves.is_empty():
         raise MissingError("the curves are too short to tell")
     n = curves.height
     if n < 2:
         return UNTESTABLE, few(1)
     worse, rising = int(curves["sweet_spot"].sum()), int((curves["worsening"] <= ROUNDING).sum())
-    of = "" if metric == facts.columns.metric else f" of {metric}"
+    of = "" if metric == facts.columns.metric else f" of {metric.replace('_', ' ')}"
     ends = "1 ends at its best" if rising == 1 else f"{rising} end at their best"
     return _share(worse, rising, n), f"{worse} of {n} curves{of} worsen, {ends}"

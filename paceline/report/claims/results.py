@@ -9,6 +9,7 @@ import polars as pl
 
 from paceline.analyse.intervals import summarise
 from paceline.analyse.pairs import ALPHA, holm
+from paceline.report.claims.measures import MEASURES
 from paceline.report.claims.values import (
     CONTRADICTED,
     FIRST,
@@ -41,15 +42,25 @@ AS_ZERO = "both are below a millionth of the loss at the start, as good as zero"
 
 
 def order(facts: Facts, item: Row) -> Judged:
-    return together([_ahead(facts, item, first, second) for first, second in neighbours(rows_of(item["order"]))])
+    """Each against the next, paired by seed and by every axis that neither names; Holm-corrected for their number."""
+    rows = list(neighbours(rows_of(item["order"])))
+    pairs = [_pair(facts, item, first, second) for first, second in rows]
+    p, _ = holm(np.array([np.nan if isinstance(pair, MissingError) else pair["p"] for pair in pairs], dtype=np.float64))
+    found = zip(rows, pairs, p, strict=True)
+    return together([_ahead(facts, item, first, second, pair, q) for (first, second), pair, q in found])
 
 
-def _ahead(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
-    """Whether the first is better than the second, paired by seed and by every axis that neither names."""
+def _pair(facts: Facts, item: Row, first: Row, second: Row) -> Row | MissingError:
     try:
-        pair = compared(facts, item, first, second)
+        return compared(facts, item, first, second)
     except MissingError as missing:
-        return UNTESTABLE, str(missing)
+        return missing
+
+
+def _ahead(facts: Facts, item: Row, first: Row, second: Row, pair: Row | MissingError, p: float) -> Judged:
+    """Whether the first is better than the second."""
+    if isinstance(pair, MissingError):
+        return UNTESTABLE, str(pair)
     a, b = name(facts, first), name(facts, second)
     if pair["p"] is None:
         return UNTESTABLE, f"{a} against {b}: one seed"
@@ -57,13 +68,15 @@ def _ahead(facts: Facts, item: Row, first: Row, second: Row) -> Judged:
     said = f"{ahead} is ahead of {behind} by {difference(pair)}"
     if (metric := metric_of(facts, item)) == STABLE:
         said = f"{ahead} needs fewer {STABLE} than {behind}, by {difference(pair)}"
+    elif metric in MEASURES:
+        said = f"{ahead} is {'above' if HIGHER[metric] else 'below'} {behind} in {metric}, by {difference(pair)}"
     elif metric != facts.columns.metric:
         said += f" in {metric}"
     if pair["zero"]:
         return OPEN, f"{said}; {AS_ZERO}"
     if "by" in item and _most(pair, ahead == a) < float(item["by"]):
         return CONTRADICTED, f"{said}; {shown(float(item['by']))} was claimed"
-    if pair["p"] < ALPHA and pair["difference"] > float(item.get("within", 0.0)):
+    if p < ALPHA and pair["difference"] > float(item.get("within", 0.0)):
         return (REPRODUCED if ahead == a else CONTRADICTED), said
     return OPEN, f"{said}{more_seeds(pair)}"
 
@@ -193,11 +206,15 @@ def _beyond(item: Row, line: Row) -> Judged:
     if line["low"] is None:
         return UNTESTABLE, f"{line['label']}: {few(line['n'])}"
     bound, sign = (float(item["at_most"]), -1) if "at_most" in item else (float(item["at_least"]), 1)
-    of_epochs = item.get("of") == STABLE
     interval = f"95 % interval {shown(line['low'])} to {shown(line['high'])}, n = {line['n']}"
     if line["low"] == line["high"]:
         interval = f"the same for all {line['n']} seeds"
-    value = shown(line["mean"])
-    said = f"{line['label']} {f'is stable after {value} epochs' if of_epochs else f'ends at {value}'} ({interval})"
+    said = f"{line['label']}{_has(item.get('of'), shown(line['mean']))} ({interval})"
     near, far = sorted((sign * (line["low"] - bound), sign * (line["high"] - bound)))
     return (REPRODUCED if near >= 0 else CONTRADICTED if far < 0 else OPEN), said
+
+
+def _has(of: str | None, value: str) -> str:
+    if of == STABLE:
+        return f" is stable after {value} epochs"
+    return f": {of} {value}" if of in MEASURES else f" ends at {value}"

@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from paceline.analyse.pairs import MOST, pairwise
-from paceline.analyse.stable import epochs_to_stable
 from paceline.errors import RecordError
+from paceline.report.claims.measures import MEASURES
 from paceline.report.facts import Facts, seeds_agree
 from paceline.report.names import counted, listed
 from paceline.report.results import shown
@@ -97,7 +97,13 @@ def name(facts: Facts, row: Row) -> str:
     found = settings(facts, row)
     if found.height == 1:
         return at(found.row(0, named=True))
-    return " / ".join(v if isinstance(v, str) else f"{k} {shown(v)}" for k, v in row.items())
+    return " / ".join(v if isinstance(v, str) else _words(k, v) for k, v in row.items())
+
+
+def _words(key: str, value: Any) -> str:
+    if not isinstance(value, list):
+        return f"{key} {shown(value)}"
+    return f"{'' if key == 'case' else f'{key} '}{listed([shown(each) for each in value])}"
 
 
 def metric_of(facts: Facts, item: Row) -> str:
@@ -123,10 +129,10 @@ def compared(facts: Facts, item: Row, first: Row, second: Row) -> Row:
 def values_of(facts: Facts, item: Row, chosen: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     """label (the setting), seed (see `keyed`), own_seed and value of the runs of some settings that are done."""
     runs, metric = runs_of(facts, chosen).filter(pl.col("status") == "done"), metric_of(facts, item)
-    if metric == STABLE:
+    if metric in MEASURES:
         rows = facts.rows.join(runs.select("run"), on="run", how="semi", maintain_order="left")
-        stable = epochs_to_stable(rows, metric=facts.columns.metric).select("run", value="stable_epoch")
-        runs = runs.drop("value").join(stable, on="run", how="left", maintain_order="left")
+        read = MEASURES[metric](rows, facts.columns.metric)
+        runs = runs.drop("value").join(read, on="run", how="left", maintain_order="left")
     elif metric not in runs.columns:
         raise MissingError(f"'{metric}' is nothing that was measured")
     elif metric != facts.columns.metric:
