@@ -12,9 +12,11 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from paceline.errors import PacelineError
+from paceline.execute import datasets
 from paceline.execute.events import Event
 from paceline.execute.job import Job
 from paceline.execute.single import train_one
@@ -22,6 +24,7 @@ from paceline.execute.stop import Stop
 from paceline.execute.waiting import missing
 from paceline.record.layout import PackFolder, StudyFolder
 from paceline.record.writer import PackWriter
+from paceline.spec import Run
 
 STOP = "stop"  # a file beside the job's: training ends at the next beat
 
@@ -51,7 +54,7 @@ def work(folder: PackFolder, job: Job, stop: Stop, room: str = "team") -> Iterat
     torch.set_num_threads(job.threads)
     for name, run in missing(folder, job):
         with (
-            gathered(device.resolve(run.device).type, run.devices, room) as team,
+            gathered(device.resolve(run.device).type, run.devices, room, partial(_read, run, job)) as team,
             contextlib.ExitStack() as exits,
         ):
             writer = exits.enter_context(PackWriter(folder)) if team.first else None
@@ -60,6 +63,12 @@ def work(folder: PackFolder, job: Job, stop: Stop, room: str = "team") -> Iterat
                     yield event
         if stop():
             return
+
+
+def _read(run: Run, job: Job) -> None:
+    """The data are kept for when they are asked for. What fails here fails again there, and is written down."""
+    with contextlib.suppress(Exception):
+        datasets.dataset(run, job)
 
 
 if __name__ == "__main__":

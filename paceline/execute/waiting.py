@@ -11,13 +11,11 @@ from paceline.spec import Run, run_id
 
 
 def missing(folder: PackFolder, job: Job) -> list[tuple[str, Run]]:
-    statuses = read_statuses(folder)
+    """Those that failed come last: the pack's one checkpoint may be of another that was broken off."""
+    statuses = {name: said.get("status") for name, said in read_statuses(folder).items()}
     over = ENDED if job.retry_failed else OVER
-    return [
-        (name, run)
-        for name, run in runs_of(folder)
-        if name in job.wanted and statuses.get(name, {}).get("status") not in over
-    ]
+    waiting = [(name, run) for name, run in runs_of(folder) if name in job.wanted and statuses.get(name) not in over]
+    return sorted(waiting, key=lambda item: statuses.get(item[0]) == "failed")
 
 
 def runs_of(folder: PackFolder) -> Iterator[tuple[str, Run]]:

@@ -38,15 +38,11 @@ class Dropout(nn.Module):
         return x * mask.div_(1 - self.rate)
 
     def _blank(self, x: Tensor) -> Tensor:
-        """Of the whole batch, laid out as x is: draws follow the order in memory."""
+        """Of the whole batch, contiguous: draws follow the order in memory, and are to be the same however x lies."""
+        shape = [x.shape[0] if self._places is None else self._count, *x.shape[1:]]
         if self.columns is not None:
-            count = x.shape[0] if self._places is None else self._count
-            return x.new_empty((count, *x.shape[1:-1], x.shape[-1] * self.columns[1]))
-        if self._places is None:
-            return torch.empty_like(x)
-        last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
-        layout = torch.channels_last if last else torch.contiguous_format
-        return torch.empty((self._count, *x.shape[1:]), dtype=x.dtype, device=x.device, memory_format=layout)
+            shape[-1] *= self.columns[1]
+        return x.new_empty(shape)
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}"

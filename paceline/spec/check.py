@@ -47,6 +47,10 @@ def check(run: Run) -> None:
         raise ArgumentError(
             "a batch that changes would be compiled anew in the middle of training; say compile: false.", "compile"
         )
+    if run.compile and run.finetune_after is not None:
+        raise ArgumentError(
+            "a base that trains later would be compiled anew in the middle of training; say compile: false.", "compile"
+        )
     if run.noise_every and run.precision == "fp16":
         raise ArgumentError("in fp16 gradients have a scale of their own; say precision: bf16.", "noise_every")
     if run.noise_every and run.compile:

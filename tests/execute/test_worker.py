@@ -20,7 +20,7 @@ from paceline.errors import RecordError
 from paceline.execute import checkpoints, datasets
 from paceline.execute.events import Event
 from paceline.execute.job import Job
-from paceline.execute.waiting import runs_of
+from paceline.execute.waiting import missing, runs_of
 from paceline.execute.worker import work
 from paceline.record.claim import Claim
 from paceline.record.examined import read_examined
@@ -117,6 +117,15 @@ def test_only_what_is_wanted_is_trained_and_what_failed_only_on_request(tmp_path
     list(work(pack, replace(told, wanted=frozenset({second}), retry_failed=True), never))
     assert statuses(record, pack)[second]["status"] == "done"
     assert first not in statuses(record, pack)
+
+
+def test_what_failed_comes_after_what_was_broken_off_for_a_pack_has_one_checkpoint(tmp_path: Path) -> None:
+    pack, record = prepare(tmp_path, SHORT, repeat=3)
+    folder = StudyFolder(record).pack(pack)
+    first, second, third = (entry["run"] for entry in read_json(folder.pack)["runs"])
+    write_json(folder.status, {"format": 1, "runs": {first: {"status": "failed"}, second: {"status": "interrupted"}}})
+    told = replace(job(record, tmp_path), retry_failed=True)
+    assert [name for name, _ in missing(folder, told)] == [second, third, first]
 
 
 OWN = """

@@ -43,6 +43,10 @@ LINE = {"data": "line", "model": "line", "optimizer": "gd", "loss": "mse"}
             study(devices="2", precision="fp16", strategy="{name: ddp, compress: powersgd}"),
             "10: base.strategy: powersgd keeps what it did not send, and in fp16 an overflow would stay in it",
         ),
+        (
+            study(compile="true", model="lab_cnn", freeze="base", finetune_after="1"),
+            "8: base.compile: a base that trains later would be compiled anew",
+        ),
         (study(model="line"), "4: base.model: the model line fits one value to one value, not the classes of digits."),
     ],
 )

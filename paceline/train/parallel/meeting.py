@@ -9,6 +9,8 @@ import json
 import os
 import time
 import uuid
+from collections import Counter
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -19,6 +21,7 @@ from torch.distributed.rendezvous import rendezvous
 from paceline.errors import DeviceError
 
 LOOK_SECONDS = 0.02
+_times: Counter[str] = Counter()  # that processes came together in a room
 
 
 @cache
@@ -38,6 +41,14 @@ def met() -> Any:
 def room(name: str) -> Any:
     """A part of the store, for one purpose."""
     return PrefixStore(name, met())
+
+
+def together(name: str, rank: int, size: int) -> None:
+    """Returns once so many processes have called it: after the slowest has read its data, however long that takes."""
+    _times[name] += 1
+    store, times = room(name), _times[name]
+    store.set(f"ready-{times}-{rank}", "")
+    store.wait([f"ready-{times}-{other}" for other in range(size)], timedelta(days=1))
 
 
 def _ask(store: Any, size: int) -> str:

@@ -6,7 +6,7 @@ Each has one device. Alone, every word here costs nothing.
 import gc
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -92,9 +92,12 @@ ALONE = Team()
 
 
 @contextmanager
-def gathered(kind: str, devices: int, room: str = "team") -> Iterator[Team]:
+def gathered(
+    kind: str, devices: int, room: str = "team", prepare: Callable[[], object] = lambda: None
+) -> Iterator[Team]:
     """The first so many processes that torchrun has started, for as long as the context lasts. `kind` of device: cpu
-    or cuda; `room`: a name for where they meet, another for every team."""
+    or cuda; `room`: a name for where they meet, another for every team; `prepare`: what may take one of them longer
+    than the others would wait once they are a team."""
     if devices == 1:
         yield ALONE
         return
@@ -105,6 +108,8 @@ def gathered(kind: str, devices: int, room: str = "team") -> Iterator[Team]:
         if local >= torch.cuda.device_count():
             raise DeviceError(f"process {local} of this host has no GPU: there are {torch.cuda.device_count()}.")
         torch.cuda.set_device(local)
+    prepare()
+    meeting.together(room, rank, devices)
     backend, patience = "nccl" if kind == "cuda" else "gloo", timedelta(seconds=hang_seconds())
     store = meeting.room(room)
     dist.init_process_group(backend, store=store, rank=rank, world_size=devices, timeout=patience)

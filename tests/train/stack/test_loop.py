@@ -324,10 +324,11 @@ def test_each_run_sees_the_changed_pictures_that_it_sees_alone(augment, order, p
     assert all(a.rows[-1].loss != b.rows[-1].loss for a, b in zip(found, plain, strict=True))
 
 
-def test_heads_over_the_features_of_one_base_stack(tmp_path, monkeypatch):
+@pytest.mark.parametrize("model", ["mobilenet_v2", "squeezenet1_1"])
+def test_heads_over_the_features_of_one_base_stack(model, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     images = synthetic(Files.search(), examples=40, validation=10, test=20, shape=(3, 16, 16), classes=3, noise=1.0)
-    base = {"model": {"name": "mobilenet_v2", "stem": "small"}, "freeze": "base", "weights": "none", "steps": 10}
+    base = {"model": {"name": model, "stem": "small"}, "freeze": "base", "weights": "none", "steps": 10}
     runs = [run_of(**base, optimizer=name, lr=0.01, precision="fp64") for name in ("adam", "gd", "momentum")]
     features = embedded(runs[0], images, tmp_path, Files.search())
     assert_each_as_alone(runs, features)
