@@ -13,7 +13,7 @@ from bench.net import namespaces
 from bench.net.team import SIZE, Pair
 from bench.table import Section, read
 from paceline.analyse.simulate import simulate
-from paceline.execute.anatomy import Costs, Work, costs_of, mean_of
+from paceline.execute.anatomy import Costs, Work, costs_of
 from paceline.report.mechanism import Links, exchange, layers, link, machine
 from paceline.spec import Run
 
@@ -82,7 +82,10 @@ def calibrated(pair: Pair, run: dict[str, Any]) -> Calibrated:
 
 
 def work(answers: list[dict[str, Any]]) -> Work:
-    return mean_of([Work.of(answer) for answer in answers])
+    """Of devices that were measured side by side: as fast as they are on average."""
+    each = [Work.of(answer) for answer in answers]
+    mean = sum(one.step_seconds for one in each) / len(each)
+    return each[0].scaled(mean / each[0].step_seconds)
 
 
 def measure(pairs: dict[str, Pair], run: dict[str, Any], found: Calibrated) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,6 @@ import polars as pl
 from paceline.analyse.shape import FLOOR, MIN_ROWS, shape
 from paceline.analyse.words import fallen, grown, number
 
-VERDICTS = ("diverged", "stalled", "oscillating", "over-fitting", "still improving", "converged")
 FACTOR = 1.5  # a loss that ends this many times its start has diverged
 LEFT = 0.01  # a loss within 1 % of its start has not left it
 RIGHT = 0.02  # an accuracy within 0.02 of its start has learnt nothing,

@@ -102,12 +102,6 @@ def costs_of(taken: Sequence[tuple[float, float]], size: int, *, on_cores: bool)
     return Costs(float(call), float(each), on_cores)
 
 
-def mean_of(each: Sequence[Work]) -> Work:
-    """Of devices that were measured side by side: as fast as they are on average."""
-    mean = sum(one.step_seconds for one in each) / len(each)
-    return each[0].scaled(mean / each[0].step_seconds)
-
-
 def anatomy(
     run: Run, alone: int, together: tuple[int, ...], *, folder: Path = Path(), data: Path | None = None
 ) -> Anatomy:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from paceline.analyse.verdicts import VERDICTS, verdicts
+from paceline.analyse.verdicts import verdicts
 
 from .tables import rows_of, runs_of
 
@@ -61,7 +61,7 @@ def test_known_curves_get_their_verdict(truth: str, place: int, noise: float) ->
     table = judged(made)
     assert (table["verdict"] == truth).mean() >= 0.9, table.group_by("verdict").len()
     assert table["reason"].is_not_null().all()
-    assert set(table["verdict"]) <= set(VERDICTS)
+    assert set(table["verdict"]) <= set(TRUTH)
 
 
 def test_status_and_missing_numbers_say_diverged() -> None:

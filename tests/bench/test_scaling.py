@@ -1,5 +1,7 @@
 """Predictions against measurements: how cells, verdicts and paces are made; nothing here is timed."""
 
+import dataclasses
+
 import pytest
 
 from bench import published, scaling, table
@@ -123,3 +125,10 @@ def test_published_tables_are_the_gallerys():
     made = published.section()
     assert {row["says"] for row in made.rows if row["table"] == "upc-gpus"} == {"no gain"}
     assert "usl has 3 parameters and 2 measured points" in made.notes[0]
+
+
+def test_devices_side_by_side_are_as_fast_as_on_average():
+    found = scaling.work([dataclasses.asdict(each) for each in (WORK, WORK.scaled(3.0))])
+    assert found.step_seconds == pytest.approx(2 * WORK.step_seconds)
+    assert found.backward_seconds == pytest.approx((0.0, 0.08))
+    assert found.jitter == WORK.jitter

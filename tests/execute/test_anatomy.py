@@ -8,7 +8,7 @@ import pytest
 
 from paceline.errors import DeviceError
 from paceline.execute import anatomy as anatomies
-from paceline.execute.anatomy import Anatomy, Costs, Work, anatomy, costs_of, mean_of
+from paceline.execute.anatomy import Anatomy, Costs, Work, anatomy, costs_of
 from paceline.spec import Run
 
 from .test_neighbours import another
@@ -29,12 +29,6 @@ def test_costs_are_the_line_through_measured_messages():
     assert (found.call_seconds, found.seconds_per_byte) == (pytest.approx(5e-4), pytest.approx(2e-9))
     assert found.on_cores
     assert costs_of([(1e3, 1e-3), (1e6, 1e-4)], 2, on_cores=False).seconds_per_byte == 0  # never below
-
-
-def test_devices_side_by_side_are_as_fast_as_on_average():
-    found = mean_of([WORK, WORK.scaled(3.0)])
-    assert found.step_seconds == pytest.approx(7.0)
-    assert (found.backward_seconds, found.jitter) == ((0.0, 2.0), 0.1)
 
 
 def test_what_was_written_is_read_back():
