@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,11 @@ def test_a_page_does_what_it_says(name: str, tmp_path: Path) -> None:
         page.do(block)
     if page.absent:
         pytest.skip("; ".join(page.absent))
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "gallery").glob("*.md")), ids=lambda page: page.stem)
+def test_the_command_of_a_gallery_page_is_right(page: Path, tmp_path: Path) -> None:
+    """It is read, not run: that takes up to two hours."""
+    for block in blocks(page, page.name):
+        if block.text.startswith("paceline "):
+            Page(tmp_path).do(replace(block, how="parse"))
