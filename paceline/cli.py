@@ -191,7 +191,7 @@ def _end(session: Any) -> None:
     if waiting:
         print(f"{waiting} are left for a machine that can train them: the same command there, into the same folder.")
     total -= waiting
-    elsewhere = standing.get("running", 0)
+    elsewhere = session.with_others()
     if elsewhere and ended + failed + elsewhere == total:
         print(f"{elsewhere} are being trained by another process.")
         raise typer.Exit(1 if failed else 0)

@@ -337,6 +337,13 @@ def test_a_namesake_is_noticed(cli, study_file):
     assert "0.7" in out
 
 
+def test_other_seeds_are_another_study(cli, study_file):
+    file = study_file(SMALL)
+    cli("run", file, "--jobs", "1")
+    study_file(SMALL.replace("steps: 6", "steps: 6, seed: 100"))
+    assert "Now it says something else" in cli("table", file)[2]
+
+
 def test_every_verb_tells_that_a_file_was_edited_after_it_was_run(cli, study_file):
     file = study_file(SMALL)
     cli("run", file, "--jobs", "1")

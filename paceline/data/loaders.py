@@ -40,6 +40,7 @@ def held_out(
     channels_last: bool,
     look: Look,
     limit: float | None = None,
+    copies: bool = False,
 ) -> dict[str, Memory]:
     """Validation and test, on the device as long as they take no more than `limit` bytes together (unsaid: its room).
     What does not fit stays on the host, and an evaluation moves it chunk by chunk."""
@@ -49,6 +50,6 @@ def held_out(
         if name == "train":
             continue
         size = needed(split, dtype)
-        found[name] = Memory(split, device, dtype, channels_last, look, on_host=size > left)
+        found[name] = Memory(split, device, dtype, channels_last, look, on_host=size > left, copies=copies)
         left -= size if size <= left else 0
     return found

@@ -33,10 +33,12 @@ class Memory:
         look: Look | None = None,
         augment: Augment | None = None,
         on_host: bool = False,
+        copies: bool = False,
     ) -> None:
-        """`on_host`: only chunks of it are asked for, and moved to the device one by one."""
+        """`on_host`: only chunks of it are asked for, and moved to the device one by one. `copies`: chunks and targets
+        are, for code that may write into them."""
         look, home = look or Look(), torch.device("cpu") if on_host else device
-        self._augment, self._dtype, self._device = augment, dtype, device
+        self._augment, self._dtype, self._device, self._copies = augment, dtype, device, copies
         whole = split.x.dtype == torch.uint8
         pictures = are_pictures(split, look, augment)
         self._channels_last = channels_last and split.x.dim() == 4
@@ -57,7 +59,7 @@ class Memory:
 
     @property
     def targets(self) -> Tensor:
-        return self._y
+        return self._y.clone() if self._copies else self._y
 
     def batches(self, composition: Composition, start: int) -> Generator[tuple[Batch, Tensor, Tensor]]:
         """Every batch from step `start` on, with its inputs and targets. Small ones are changed several at a time: the
@@ -95,7 +97,8 @@ class Memory:
 
     def chunk(self, start: int, stop: int) -> Tensor:
         """Consecutive inputs, in file order, unchanged: for evaluation."""
-        return self._shown(moved(self._x[start:stop], self._device))
+        shown = self._shown(moved(self._x[start:stop], self._device))
+        return shown.clone() if self._copies else shown
 
     def _shown(self, x: Tensor) -> Tensor:
         if self._show is not None:

@@ -22,6 +22,8 @@ def own_dataset(name: str, made: Any, *, labelled: bool) -> Dataset:
     for split, part in found.splits.items():
         if wrong := _unlike(split, part, found.train) or _wrong(split, part, found.classes):
             raise _gives(name, wrong)
+    if found.names and found.classes is not None and len(found.names) != found.classes:
+        raise _gives(name, f"{len(found.names)} names for {found.classes} classes")
     if labelled and found.classes is None:
         raise _gives(
             name, "answers that are no whole numbers. For classes number them from 0; for values say loss: mse"

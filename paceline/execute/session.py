@@ -20,10 +20,11 @@ from paceline.plan.cost import Cost, cost
 from paceline.plan.expand import Trial, expand
 from paceline.plan.packs import Pack, pack
 from paceline.plan.stacks import MEMORY_SHARE
-from paceline.record.claim import Claim, waited
+from paceline.record.claim import Claim, alive, waited
 from paceline.record.layout import FORMAT, StudyFolder, make_folder, write_json
 from paceline.record.machine import accelerator, usable_cores
 from paceline.record.reader import PackState, RunState, read_packs, states
+from paceline.record.writer import OVER
 from paceline.spec import Part, Run, Study, plain
 from paceline.spec.run import PARTS
 from paceline.spec.sources import source_hash
@@ -80,6 +81,13 @@ class Session:
             status = self.runs[run].status if run in self.runs else "queued"
             counts[status] = counts.get(status, 0) + 1
         return counts
+
+    def with_others(self) -> int:
+        """How many runs wait or train in packs that some process has now."""
+        packs = {state.pack.id: state.pack for state in self.runs.values()}
+        taken = {name for name, pack in packs.items() if alive(pack.claim)}
+        states = [self.runs[run] for run in self.ids if run in self.runs]
+        return sum(state.pack.id in taken and state.status not in OVER for state in states)
 
     def missing(self, retry_failed: bool = False) -> set[str]:
         """Runs to train now. A failed one is tried again only when asked; a finished one never."""

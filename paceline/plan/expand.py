@@ -179,9 +179,10 @@ class _Reader:
 
     def _refuse_twin(self, read: Any, value: Any, path: KeyPath) -> None:
         met = self._on_axis.setdefault(path[:-1], set())
-        if read in met:
+        same = str(read) if isinstance(read, int) and not isinstance(read, bool) else read  # a batch of 50 and of '50'
+        if same in met:
             raise self._study.document.error(path, f"{value!r} stands twice on this axis, in other words.")
-        met.add(read)
+        met.add(same)
 
     def _read(self, name: str, value: Any, path: KeyPath) -> Any:
         later = self._later.get(name, ())

@@ -44,4 +44,5 @@ def _asked(study: Study | str | os.PathLike[str], stored: Study, file: Path) -> 
 
 def _same(asked: Study, stored: Study, *, words: bool) -> bool:
     one, other = asked.model_dump(mode="json"), stored.model_dump(mode="json")
-    return alike(one, other) and not (words and any(one[key] != other[key] for key in WORDS))
+    seeds = [study.base.get("seed") or 0 for study in (asked, stored)]
+    return alike(one, other) and seeds[0] == seeds[1] and not (words and any(one[key] != other[key] for key in WORDS))

@@ -138,9 +138,13 @@ def _has(number: int) -> str:
 def _exact(facts: Facts, rivals: pl.DataFrame) -> str:
     zero = rivals.filter(pl.Series([facts.as_good_as_zero(mean) for mean in rivals["mean"]], dtype=pl.Boolean))
     none = zero.height > 1 and zero["label"][0] == rivals["label"][0]
-    behind = rivals[zero.height if none else 1 :].iter_rows(named=True)
+    level = zero if none else rivals.filter(pl.col("mean") == rivals["mean"][0])
+    behind = rivals[level.height :].iter_rows(named=True)
     follow = listed(f"{quoted(row['label'])} ({shown(row['mean'])})" for row in behind)
     said = f"it is followed by {follow}"
+    if not none and level.height > 1:
+        said = f"{listed(map(quoted, level['label'][1:]))} {'is' if level.height == 2 else 'are'} level with it"
+        said = f"{said}, followed by {follow}" if follow else said
     if none:
         said = f"as good as zero, below a millionth of the loss at the start, are {listed(map(quoted, zero['label']))}"
         said = f"{said}; behind them {follow}" if follow else said

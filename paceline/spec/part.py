@@ -166,4 +166,7 @@ def _show(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return f"[{','.join(map(_show, value))}]"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return str(value)

@@ -32,6 +32,8 @@ def source_of(module: str, folder: Path) -> Path | None:
     head, *rest = module.split(".")
     if head == "__main__":
         raise ArgumentError("what a notebook or a script defines is not found again; put it into a .py file.")
+    if head in sys.stdlib_module_names and (folder / f"{head}.py").is_file():
+        raise ArgumentError(f"{folder / head}.py has the name of a module of Python's own; call it something else.")
     spec = PathFinder.find_spec(head, [str(folder), *sys.path]) or find_spec(head)
     if spec is None:
         raise ArgumentError(f"no module '{head}': neither {folder / (head + '.py')} nor an installed package.")

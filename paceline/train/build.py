@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
 
 from paceline.data.dataset import Dataset
 from paceline.data.draws import key
@@ -163,9 +164,18 @@ def _drawn(run: Run, dataset: Dataset, folder: Path) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(key(run.seed, "init"))
         built = make(**passed, **run.model.complete)
-    if not isinstance(built, nn.Module):
-        raise StudyError(f"'{run.model.name}' made a {type(built).__name__}, not a torch.nn.Module.", key="model")
+        if not isinstance(built, nn.Module):
+            raise StudyError(f"'{run.model.name}' made a {type(built).__name__}, not a torch.nn.Module.", key="model")
+        if any(isinstance(parameter, UninitializedParameter) for parameter in built.parameters()):
+            with torch.no_grad():  # lazy layers draw their weights when they see the first example
+                built.eval()(torch.zeros(1, *input_shape(run, dataset)))
+            built.train()
     return built
+
+
+def foreign(run: Run) -> bool:
+    """Whether code that is not ours is given data, and may write into them."""
+    return bool(run.model.own or run.loss.own)
 
 
 def strategy(run: Run, team: Team, folder: Path) -> Strategy:

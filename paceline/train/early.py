@@ -4,6 +4,8 @@ from typing import Any
 
 import torch
 
+from paceline.data.dataset import Dataset
+from paceline.errors import StudyError
 from paceline.spec.run import EarlyStop
 from paceline.train.evaluate import Score
 from paceline.train.parallel.team import Team
@@ -22,6 +24,11 @@ class Stopper:
 
     def load(self, state: dict[str, Any]) -> None:
         self._best, self._waited = state["best"], state["waited"]
+
+    def needs(self, dataset: Dataset) -> None:
+        """StudyError where there will never be what it waits for."""
+        if self._rule is not None and self._rule.metric == "accuracy" and dataset.classes is None:
+            raise StudyError(f"{dataset.name} has values, and so no accuracy; say metric: loss.", key="early_stop")
 
     def agreed(self, scores: dict[str, Score], team: Team, device: torch.device) -> str | None:
         """The first process's verdict, for all: where each evaluates by itself, scores may differ in their last digits,

@@ -82,7 +82,11 @@ def _embed(run: Run, dataset: Dataset, folder: Path, files: Files) -> Iterator[T
     model: nn.Module = build.network(run, dataset, folder, files).to(target)
     model = model.to(memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
     shown = look(run, dataset)
-    splits = [Memory(split, target, torch.float32, True, shown, on_host=True) for split in dataset.splits.values()]
+    copies = build.foreign(run)
+    splits = [
+        Memory(split, target, torch.float32, True, shown, on_host=True, copies=copies)
+        for split in dataset.splits.values()
+    ]
     for x in chain(*(_chunks(split) for split in splits)):
         yield model.embed(x).cpu().contiguous()  # type: ignore[operator]
 

@@ -65,6 +65,7 @@ def train(
     classes, expected = dataset.classes is not None, None if run.loss.own else dataset.outputs
     examples = max(1, batch_size(run.global_batch, 0) // (run.devices * run.accumulate))
     position, stopper = _Position.start(made.device), Stopper(run.early_stop)
+    stopper.needs(dataset)
     if resume is not None:
         made.strategy.load(model, resume["model"])
         checkpoint.restore(trained.optimizers, resume)
@@ -97,6 +98,12 @@ def train(
             "threads": torch.get_num_threads(),
         }
 
+    def rate(step: int) -> float:
+        lr = float(run.peak_lr * made.factor(step, total))
+        if not 0 <= lr < math.inf:
+            raise StudyError(f"the schedule makes lr {lr} at step {step}.", key="schedule")
+        return lr
+
     def measure(lr: float) -> tuple[Row, dict[str, Score], Tensor]:
         with clock.evaluating(), made.strategy.evaluating(model) as forward:
             found = {
@@ -127,7 +134,7 @@ def train(
         )
 
     if position.step == 0:
-        yield measure(run.peak_lr * made.factor(0, total))[0]
+        yield measure(rate(0))[0]
     trained.mode()
     told, beat = time.perf_counter(), Beat(team, made.device, position.step)
     with contextlib.closing(made.feed.batches(made.composition, position.step)) as batches:
@@ -139,9 +146,7 @@ def train(
             if made.copies:
                 x, y = device.put(x, made.device, made.channels_last), device.put(y, made.device, False)
                 telemetry.mark(COPY)
-            lr = run.peak_lr * made.factor(batch.step, total)
-            if not 0 <= lr < math.inf:
-                raise StudyError(f"the schedule makes lr {lr} at step {batch.step}.", key="schedule")
+            lr = rate(batch.step)
             trained.at(batch.epoch, lr)
             device.seed(made.device, key(run.seed, "layers", batch.step, *made.own_draws))
             telemetry.mark(OTHER)

@@ -69,7 +69,7 @@ def set_up(run: Run, dataset: Dataset, folder: Path, cores: int | None, files: F
     random_layers = [layer for layer in model.modules() if hasattr(layer, "reseed")]
     strategy = build.strategy(run, team, folder)
     shown = look(run, dataset)
-    held_out = loaders.held_out(dataset, target, dtype, channels_last, shown)
+    held_out = loaders.held_out(dataset, target, dtype, channels_last, shown, copies=build.foreign(run))
     sharers = team if strategy.shards_data else ALONE
     in_parts = run.accumulate > 1 or sharers.size > 1 or strategy.parts > 1
     composition = Composition(run, len(dataset.train), sharers.rank, sharers.size)

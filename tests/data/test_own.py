@@ -99,3 +99,10 @@ def test_a_dataset_is_checked_too(y, words):
     train, test = Split(torch.ones(2, 3), torch.tensor([0, 2])), Split(torch.ones(2, 3), torch.tensor(y))
     with pytest.raises(StudyError, match=words):
         own_dataset("my:set", Dataset("mine", train, None, test, 3, "made"), labelled=True)
+
+
+def test_every_class_has_a_name_or_none_has():
+    split = Split(torch.ones(2, 3), torch.tensor([0, 1]))
+    made = Dataset("mine", split, None, split, 2, "made", names=("only",))
+    with pytest.raises(StudyError, match="'my:set' gives 1 names for 2 classes"):
+        own_dataset("my:set", made, labelled=True)

@@ -371,3 +371,15 @@ def test_diverged_is_an_end(tmp_path: Path) -> None:
     assert trained(opened(file), retry_failed=True) == []
     (status,) = (tmp_path / "runs" / "s").glob("*/status.json")
     assert "not finite" in json.loads(status.read_text())["runs"][next(iter(opened(file).ids))]["reason"]
+
+
+def test_runs_that_wait_in_a_pack_of_another_process_are_with_it(tmp_path: Path) -> None:
+    file = write(tmp_path, SHORT, repeat=3)
+    session = opened(file, stack=False, jobs=1)
+    trained(session)
+    for pack in opened(file).packs:
+        pack.folder.status.unlink()
+    again = opened(file)
+    assert again.with_others() == 0
+    with Claim(again.packs[0].folder.claim):
+        assert again.with_others() == len(again.packs[0].runs)

@@ -149,6 +149,7 @@ def test_a_sample_is_the_same_for_every_compared_setting() -> None:
             {"compare": {"optimizer": ["adam", {"name": "adam"}]}},
             "compare.optimizer.1: {'name': 'adam'} stands twice on this axis, in other words.",
         ),
+        ({"compare": {"batch": [50, "50"]}}, "compare.batch.1: '50' stands twice on this axis, in other words."),
         ({"compare": {"overlap": [0.5, True]}}, "compare.overlap.1: True stands twice on this axis, in other words."),
         (
             {"base": {"steps": 1000, "batch": "300 - 100 * epoch"}},

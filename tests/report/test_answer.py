@@ -340,6 +340,15 @@ def test_the_best_epoch_is_the_result_and_the_whole_training_its_time():
     assert (runs["step"].unique().to_list(), runs["seconds"].unique().to_list()) == ([100], [1.0])
 
 
+def test_an_exact_tie_is_called_one():
+    ends = {"gd": 0.5, "adam": 0.5, "rmsprop": 0.7}
+    text = DIGITS.replace("tune: {lr: [0.1, 0.01, 0.001]}", "").replace("base: {", "base: {lr: 0.1, ")
+    line = answer(made(text, lambda t, s: {"loss": ends[t.run.optimizer.name] if s > 90 else 2.0}))
+    assert line.sentences[1].endswith("adam is level with it, followed by rmsprop (0.7).") or line.sentences[
+        1
+    ].endswith("gd is level with it, followed by rmsprop (0.7).")
+
+
 def test_seeds_that_nearly_agree_are_not_exact():
     near = made(DIGITS, lambda t, s: learning(t, s) | {"accuracy": 0.97 + 1e-5 * t.run.seed})
     assert not answer(near).facts.exact

@@ -169,12 +169,19 @@ def test_a_record_is_read_without_the_sources(tmp_path: Path) -> None:
 
 
 def test_a_file_beside_the_study_comes_first(own: Path) -> None:
-    (own / "json.py").write_text("def Net(): ...\n")
-    assert source_of("json", own) == own / "json.py"
+    (own / "typer.py").write_text("def Net(): ...\n")
+    assert source_of("typer", own) == own / "typer.py"
     (own / "yaml").mkdir()
     found = source_of("yaml", own)
     assert found is not None
     assert own not in found.parents
+
+
+def test_a_file_named_as_a_module_of_pythons_own_is_refused(own: Path) -> None:
+    """It is loaded by then, and would be found in the place of the file."""
+    (own / "random.py").write_text("def Net(): ...\n")
+    with pytest.raises(ArgumentError, match=r"random\.py has the name of a module of Python's own"):
+        source_of("random", own)
 
 
 def test_reading_torchs_signatures_does_not_import_torch(own: Path) -> None:

@@ -156,3 +156,60 @@ def test_any_torch_optimizer_by_its_path():
         made = build.optimizer(run_of(optimizer={"name": name, "alpha": 0.5}), parameters, Path())
         assert type(made) is torch.optim.RMSprop
         assert (made.defaults["alpha"], made.defaults["lr"]) == (0.5, 0.1)
+
+
+WRITES = """
+from torch import nn
+class Net(nn.Linear):
+    def __init__(self): super().__init__(20, 10)
+    def forward(self, x): return super().forward(x.sub_(0.3).div_(0.4))
+def greedy(outputs, targets):
+    targets.zero_()
+    return nn.functional.cross_entropy(outputs, targets)
+"""
+
+
+@pytest.mark.parametrize("said", [{"model": "writes:Net"}, {"loss": "writes:greedy"}])
+def test_own_code_that_writes_into_what_it_is_given_spoils_no_data(said, tmp_path):
+    (tmp_path / "writes.py").write_text(WRITES)
+    data = synthetic(Files.search())
+    before = [(split.x.clone(), split.y.clone()) for split in data.splits.values()]
+    for _ in train(run_of(**said, evaluate_every=1), data, tmp_path):
+        pass
+    for (x, y), split in zip(before, data.splits.values(), strict=True):
+        assert torch.equal(split.x, x)
+        assert torch.equal(split.y, y)
+
+
+def test_lazy_layers_are_drawn_by_the_seed(tmp_path):
+    (tmp_path / "lazy.py").write_text(
+        "from torch import nn\ndef net(classes): return nn.Sequential(nn.Flatten(), nn.LazyLinear(7), nn.Linear(7, classes))\n"
+    )
+    data, drawn = synthetic(Files.search(), shape=(2, 3)), []
+    for seed, noise in ((0, 1), (0, 2), (1, 1)):
+        torch.manual_seed(noise)
+        drawn.append(build.model(run_of(model="lazy:net", seed=seed), data, tmp_path)[1].weight)
+    assert drawn[0].shape == (7, 6)
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+
+
+def test_a_schedule_may_give_any_number_but_none_that_is_no_rate(tmp_path):
+    (tmp_path / "rates.py").write_text(
+        "import torch\ndef tensor(step, total): return torch.tensor(0.5)\ndef nan(step, total): return float('nan')\n"
+    )
+    first = next(train(run_of(schedule="rates:tensor"), synthetic(Files.search()), tmp_path))
+    assert (type(first.lr), first.lr) == (float, pytest.approx(0.05))
+    with pytest.raises(StudyError, match="the schedule makes lr nan at step 0"):
+        next(train(run_of(schedule="rates:nan"), synthetic(Files.search()), tmp_path))
+
+
+def test_an_accuracy_that_there_will_never_be_is_not_waited_for(tmp_path):
+    (tmp_path / "values.py").write_text("import numpy as np\ndef four(): return 2 * (np.ones((4, 3)), np.ones(4))\n")
+    (tmp_path / "one.py").write_text("from torch import nn\ndef net(): return nn.Linear(3, 1)\n")
+    said = {"data": "values:four", "model": "one:net", "loss": "mse"}
+    run = run_of(**said, early_stop={"patience": 2})
+    data = build.data(run, Files.search(), tmp_path)
+    with pytest.raises(StudyError, match="so no accuracy; say metric: loss"):
+        next(train(run, data, tmp_path))
+    next(train(run_of(**said, early_stop={"patience": 2, "metric": "loss"}), data, tmp_path))

@@ -50,9 +50,9 @@ def unfinished(seen: Seen) -> Iterator[Advice]:
 
 
 def repetitions(seen: Seen) -> Iterator[Advice]:
-    """Once all runs have ended."""
+    """Once all runs have ended, where seeds change anything."""
     repeat = seen.facts.study.repeat
-    if repeat >= ENOUGH or not seen.best or seen.facts.count("queued", "running", "interrupted"):
+    if repeat >= ENOUGH or seen.facts.exact or not seen.best or seen.facts.count("queued", "running", "interrupted"):
         return
     price, minutes = asked(seen, list(seen.best), ENOUGH - repeat, every=True)
     yield Advice(

@@ -20,6 +20,7 @@ from paceline.train.stack.layers import ARITHMETIC, FUNCTIONS, Kind, Pass, arith
 
 Value = tuple[Tensor, Kind]
 Step = Callable[[Pass, dict[str, Value]], Value]
+CHANGES = "it changes itself in its forward pass"
 
 
 class Program(Protocol):
@@ -75,6 +76,7 @@ class _Traced:
             raise StackError(f"{tied} tied parameters")
         mode = model.training
         try:
+            before = _own_values(model)
             with still():
                 self._graphs = {training: self._graph(model.train(training)) for training in (True, False)}
         except StackError:
@@ -83,6 +85,8 @@ class _Traced:
             raise StackError(f"its code cannot be traced ({type(error).__name__})") from None
         finally:
             model.train(mode)
+        if _own_values(model) != before:
+            raise StackError(CHANGES)
 
     def _graph(self, model: nn.Module) -> _Graph:
         graph = _Tracer().trace(model)
@@ -161,6 +165,7 @@ class _Mapped:
 
     def __init__(self, model: nn.Module, why: str) -> None:
         self._model = model
+        self._tried: set[bool] = set()  # in training, in evaluation
         if any(True for _ in model.buffers()):
             raise StackError(f"{why}, and it keeps buffers, which vmap would mix up")
         if any(hasattr(layer, "reseed") for layer in model.modules()):
@@ -176,7 +181,23 @@ class _Mapped:
             return outputs
 
         in_dims = (0, None if shared else 0)
-        return torch.vmap(forward, in_dims, randomness="error")(dict(at.parameters), x)
+        before = _own_values(self._model) if at.training not in self._tried else None
+        found: Tensor = torch.vmap(forward, in_dims, randomness="error")(dict(at.parameters), x)
+        if before is not None and _own_values(self._model) != before:
+            raise StackError(CHANGES)
+        self._tried.add(at.training)
+        return found
 
     def widest(self, at: Pass, x: Tensor) -> int:
         return at.runs * x.numel() * 16  # not seen from outside: a guess on the safe side
+
+
+def _own_values(model: nn.Module) -> list[tuple[str, str, Any]]:
+    """The plain values that its modules keep, such as a count of steps: a graph has them as they were once."""
+    plain = (int, float, str, tuple, type(None))
+    return [
+        (name, key, value)
+        for name, layer in model.named_modules()
+        for key, value in vars(layer).items()
+        if key != "training" and isinstance(value, plain)
+    ]

@@ -30,4 +30,4 @@ class Schedules:
         return cls(tuple(factors), tuple(places))
 
     def at(self, step: int) -> list[float]:
-        return [factor(step, total) for factor, total in self.factors]
+        return [float(factor(step, total)) for factor, total in self.factors]

@@ -58,13 +58,19 @@ class Stack:
             raise StackError("it has no parameters to train")
         shown = look(first, dataset)
         splits = {
-            name: Memory(split, self.device, dtype, False, shown, first.augment if name == "train" else None)
+            name: Memory(
+                *(split, self.device, dtype, False, shown),
+                first.augment if name == "train" else None,
+                copies=build.foreign(first),
+            )
             for name, split in dataset.splits.items()
         }
         self._training = splits.pop("train")
         self._held_out = splits
         self.totals = [Composition(run, len(dataset.train)).total_steps() for run in self.runs]
         self.stoppers = [Stopper(run.early_stop) for run in self.runs]
+        for stopper in self.stoppers:
+            stopper.needs(dataset)
         self.step = self.epoch = self.examples = 0
         self._since = [(0, 0)] * len(self.runs)  # step and examples at the last row
         self._loss_sum = torch.zeros(len(self.runs), device=self.device, dtype=dtype)

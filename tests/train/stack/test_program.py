@@ -45,6 +45,7 @@ REASONS = {
     "AverageOfAll": "without a running average of a fixed momentum, and it keeps buffers",
     "DropoutOfItsOwn": "the layer Gentle, which draws",
     "DrawsByKey": "the layer DrawsByKey, which draws",
+    "CountsItsSteps": "it changes itself in its forward pass",
     "UnusedLayer": "parameters that its loss does not depend on",
     "UnusedVector": "parameters that its loss does not depend on",
     "SeveralOutputs": "AttributeError",

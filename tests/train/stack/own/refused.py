@@ -112,6 +112,18 @@ class UnusedLayer(_Dense):
         return self.inside(x.flatten(1))[:, :3]
 
 
+class CountsItsSteps(_Dense):
+    """A graph would have the count as it was when it was traced."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = 0
+
+    def between(self, x: Tensor) -> Tensor:
+        self.steps += self.training
+        return x * (1 + self.steps)
+
+
 class UnusedVector(_Dense):
     def __init__(self):
         super().__init__()
