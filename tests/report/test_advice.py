@@ -523,6 +523,16 @@ def test_one_seed_asks_for_more():
     assert "one seed a setting" in refused(found)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_more_seeds_are_not_asked_for_where_they_change_nothing(noise: float):
+    def line(trial, step):
+        return {"loss": {"gd": 0.5, "adam": 0.4, "rmsprop": 0.7}[trial.run.optimizer.name] + noise * trial.run.seed}
+
+    text = DIGITS.replace("tune: {lr: [0.1, 0.01, 0.001]}", "").replace("base: {", "base: {lr: 0.1, ")
+    found = advise(answer(made(text.replace("repeat: 4", "repeat: 2"), line)))
+    assert any("more seed" in one.change for one in found.advice) == (noise > 0)
+
+
 def test_what_one_seed_seems_to_lose_is_not_advised():
     lost = study(BATCHES.replace("repeat: 4", "repeat: 1"), lambda run: 0.9 - int(run.batch) / 300, larger_is_faster)
     assert not [one for one in lost.advice if one.kind == TRADE]
