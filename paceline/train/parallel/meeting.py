@@ -43,12 +43,14 @@ def room(name: str) -> Any:
     return PrefixStore(name, met())
 
 
-def together(name: str, rank: int, size: int) -> None:
-    """Returns once so many processes have called it: after the slowest has read its data, however long that takes."""
+def together(name: str, rank: int, size: int) -> Any:
+    """A part of the store for this meeting alone, without the addresses of the last one there; once so many processes
+    have come: after the slowest has read its data, however long that takes."""
     _times[name] += 1
-    store, times = room(name), _times[name]
-    store.set(f"ready-{times}-{rank}", "")
-    store.wait([f"ready-{times}-{other}" for other in range(size)], timedelta(days=1))
+    store = room(f"{name}-{_times[name]}")
+    store.set(f"ready-{rank}", "")
+    store.wait([f"ready-{other}" for other in range(size)], timedelta(days=1))
+    return store
 
 
 def _ask(store: Any, size: int) -> str:

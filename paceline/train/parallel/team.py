@@ -109,9 +109,8 @@ def gathered(
             raise DeviceError(f"process {local} of this host has no GPU: there are {torch.cuda.device_count()}.")
         torch.cuda.set_device(local)
     prepare()
-    meeting.together(room, rank, devices)
+    store = meeting.together(room, rank, devices)
     backend, patience = "nccl" if kind == "cuda" else "gloo", timedelta(seconds=hang_seconds())
-    store = meeting.room(room)
     dist.init_process_group(backend, store=store, rank=rank, world_size=devices, timeout=patience)
     leaves = True
     try:
